@@ -19,7 +19,8 @@
     store                artifacts by content, in a folder or in S3
     gym                  verifiers, sandbox, judge, environments: a library without torch
     algorithms           formulas: pure functions on tensors and numbers
-    plugins              code of a user's own, by name: found, checked, hashed
+    cores | plugins      how many cores there are; code of a user's own, by name: found, checked,
+                         hashed
     errors               who can act on a failure
 
 Only `stages` and what lies above it knows Flyte's tasks. The contract `floors` in pyproject.toml is

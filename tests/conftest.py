@@ -26,6 +26,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # As the Makefile sets it: a process that is forked while OpenMP has threads waits for them forever.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Workers would compute the same bytes, and take the cores of the other test processes.
+os.environ.setdefault("EACHPROMPT_CORES", "1")
 # Forked processes share tqdm's own lock: one that is killed as it writes a line would hold it for
 # ever. Without tqdm's monitor no other thread has this one at a fork.
 tqdm.set_lock(threading.RLock())

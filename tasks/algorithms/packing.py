@@ -131,6 +131,28 @@ def token_buckets(
     return buckets
 
 
+def even_buckets(
+    lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], max_tokens: int, parts: int
+) -> list[list[int]]:
+    """Split sequences like `token_buckets`, into parts that are as even as sequences allow.
+
+    Args:
+        lengths_N: of the sequences.
+        shared_N: positions that each shares with the one before it.
+        max_tokens: of a bucket; with fewer buckets one would have more.
+        parts: buckets, unless `max_tokens` takes more.
+    """
+    parts = max(parts, len(token_buckets(lengths_N, shared_N, max_tokens)))
+    low, high = 1, max_tokens
+    while low < high:  # the fewest tokens that this number of buckets has room for
+        middle = (low + high) // 2
+        if len(token_buckets(lengths_N, shared_N, middle)) > parts:
+            low = middle + 1
+        else:
+            high = middle
+    return token_buckets(lengths_N, shared_N, low)
+
+
 def pack(lengths_N: NDArray[np.int64], shared_N: NDArray[np.int64], width: int) -> Packing:
     """Number the positions to be computed, sequence after sequence.
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 
 from tasks.algorithms.digests import joint_digest, tensor_digest
-from tasks.store.files import num_cores
+from tasks.cores import num_cores
 
 WAITING_BYTES = 2**30
 """Tensors that wait to be hashed stay in memory, up to this size."""

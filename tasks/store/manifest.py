@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tasks.cores import num_cores
 from tasks.errors import DataError, TamperError
-from tasks.store.files import canonical_json, num_cores, sha256_bytes, sha256_file
+from tasks.store.files import canonical_json, sha256_bytes, sha256_file
 
 MANIFEST = "MANIFEST.json"
 

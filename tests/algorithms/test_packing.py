@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.algorithms.packing import (
     common_prefixes,
+    even_buckets,
     length_buckets,
     pack,
     pad_rows,
@@ -134,8 +135,29 @@ def test_runs_hold_every_sequence_in_order_within_the_budget(sequences, budget):
         assert len(bucket) == 1 or len(packing.cells_M) <= budget
 
 
+@given(lengths=st.lists(st.integers(1, 30), min_size=1, max_size=40), parts=st.integers(1, 8))
+def test_even_runs_are_as_many_as_asked_and_none_is_larger_than_it_has_to_be(lengths, parts):
+    lengths_N, shared_N = np.array(lengths), np.zeros(len(lengths), dtype=np.int64)
+
+    buckets = even_buckets(lengths_N, shared_N, 10**6, parts)
+    largest = max(sum(lengths[row] for row in bucket) for bucket in buckets)
+
+    assert list(range(len(lengths))) == [row for bucket in buckets for row in bucket]
+    assert len(buckets) <= parts
+    assert largest < sum(lengths) / parts + max(lengths)
+
+
+def test_even_runs_by_hand():
+    lengths, shared = np.array([4, 4, 4, 4]), np.array([0, 3, 0, 3])
+
+    assert [[0, 1], [2, 3]] == even_buckets(lengths, shared, 100, 2)
+    assert [[0, 1, 2, 3]] == even_buckets(lengths, shared, 100, 1)
+    assert [[0], [1], [2], [3]] == even_buckets(lengths, shared, 4, 1)
+
+
 @pytest.mark.parametrize("budget", [1, 100])
 def test_no_sequences_give_no_runs(budget):
     none = np.zeros(0, dtype=np.int64)
 
     assert [] == token_buckets(none, none, budget)
+    assert [] == even_buckets(none, none, budget, 4)

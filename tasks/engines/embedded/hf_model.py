@@ -88,6 +88,18 @@ def load_on_device(folder: Path, *, dtype: torch.dtype = torch.float32) -> PreTr
     return model
 
 
+def weights_in_memory(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """Return the parameters of a model, and the buffers that files hold, as they are in memory."""
+    saved = model.state_dict().keys()
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name in saved}
+    return {**dict(model.named_parameters()), **buffers}
+
+
+def weight_bytes(model: PreTrainedModel) -> int:
+    """Count the bytes of a model's parameters."""
+    return sum(parameter.nbytes for parameter in model.parameters())
+
+
 def widen_routers(model: PreTrainedModel, folder: Path) -> None:
     """Give the routers of a model in a lower precision their weights in fp32, from its folder.
 

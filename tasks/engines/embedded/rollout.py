@@ -9,6 +9,10 @@ waiting sequences fill freed slots, and a rollout is yielded as soon as it is co
 A prefill pass costs about as much as a few decoding steps, so sequences are admitted in waves:
 when the live share falls below REFILL_BELOW, or nothing is left to decode.
 
+A call with many sequences is divided into parts, each of which is decoded by itself, as it would
+be alone: by worker processes, a core each, or one after the other (part_workers.py). The number of
+parts depends on that of the sequences and on the model, never on the machine.
+
 Memory is bounded whatever is asked at once: the slots hold a bounded number of tokens (slots.py),
 and one prefill pass is in memory, that of PREFILL_TOKENS or of one longer prompt.
 
@@ -18,8 +22,10 @@ Letters: B live sequences, P prompts, T tokens, V vocabulary.
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,14 +38,21 @@ from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.kept_sets import sets_of
 from tasks.algorithms.logprobs import scores_from_hidden
 from tasks.engines.chat import end_and_pad, load_tokenizer
-from tasks.engines.embedded.hf_model import load_on_device, widen_routers
+from tasks.engines.embedded.hf_model import (
+    load_on_device,
+    weight_bytes,
+    weights_in_memory,
+    widen_routers,
+)
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefill
 from tasks.engines.embedded.sampling import draw
 from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
 from tasks.engines.embedded.verified import DraftVerifier
 from tasks.engines.expert_names import held_tensors, in_memory
+from tasks.engines.part_workers import PartWorkers, Twin, workers_here
 from tasks.engines.protocols import EngineCounters, Request, Sampling
 from tasks.engines.request_queue import CallRequests, Requests
+from tasks.engines.shared_tensors import SharedTensors, move_into
 from tasks.engines.stop_strings import StopStrings
 from tasks.errors import EngineError, SettingsError
 
@@ -55,6 +68,17 @@ REFILL_BELOW = 0.875
 """Live share of the slots under which waiting sequences are admitted."""
 PREFILL_TOKENS = 4096
 """Padded tokens per prefill pass."""
+SEQUENCES_A_PART = (96, 32)
+"""Fewest sequences of a part, of a small model and of others. A decoding pass costs as much as so
+many sequences take in it before it computes any: 48 at 0.8 M weights, where starting kernels
+takes the time, and 12 at 135 M, where reading weights does. Twice as many cost a fifth more on
+one core, and two parts take 0.6 of the time on two."""
+SMALL_MODEL = 2**23
+"""Weights of a model that is small in this."""
+PART_BYTES = 2**29
+"""Memory that a part is expected to take."""
+MAX_PARTS = 16
+"""Of a call: as many cores as one has on a desk."""
 DTYPES = {
     Precision.FP32: torch.float32,
     Precision.BF16: torch.bfloat16,
@@ -72,7 +96,17 @@ class HFRolloutEngine:
         precision: Precision = Precision.FP32,
         fp32_router: bool = False,
         slots: int = MAX_LIVE_SEQUENCES,
+        workers: PartWorkers | None = None,
     ) -> None:
+        """Open a model.
+
+        Args:
+            folder: a Hugging Face directory.
+            precision: of weights and activations.
+            fp32_router: keep the routers' weights in fp32.
+            slots: sequences that are decoded at once.
+            workers: compute parts of a call; None = those of this process.
+        """
         if precision not in DTYPES:
             raise SettingsError(
                 f"engines.precision '{precision}' needs engines.rollout 'vllm'; "
@@ -83,10 +117,15 @@ class HFRolloutEngine:
         self._model: PreTrainedModel = load_on_device(folder, dtype=DTYPES[precision])
         if fp32_router:
             widen_routers(self._model, folder)
+        self._opening = partial(
+            _open_twin, folder=folder, precision=precision, fp32_router=fp32_router, slots=slots
+        )
+        self._workers = workers or workers_here()
+        self._twin: Twin | None = None
         self._forward = DecoderForward(self._model)
         self._tokenizer = load_tokenizer(folder)
         self._end_tokens, self._pad_token = end_and_pad(self._tokenizer)
-        self._version = 0
+        self._version = self._syncs = 0
         self._slots = slots
         self._room = _cache_tokens(self._forward)
         self._counters = EngineCounters()
@@ -133,15 +172,16 @@ class HFRolloutEngine:
                 )
         self._forward.refresh()
         self._version = version
+        self._syncs += 1
         return weight_digest(received.items())
 
     def sleep(self) -> None:
         """Do nothing: the cache of a call ends with it, and the weights stay."""
 
     def close(self) -> None:
-        """Do nothing: the model is freed with its last reference."""
+        """Let workers close theirs; the model is freed with its last reference."""
+        self._twin = None
 
-    @torch.inference_mode()
     def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         """Start requests in the order given as slots free up; yield rollouts as they end.
 
@@ -149,20 +189,87 @@ class HFRolloutEngine:
             DataError: a request has no prompt, or no token left to draw.
             SettingsError: a response may need more positions than the model has.
         """
-        if sampling.exact:
-            assert isinstance(requests, Sequence), "drafts are verified before any is decoded"
-            rollouts = self._verified(requests, sampling)
-        else:
-            rollouts = self._decoded(requests, sampling)
-        for rollout in rollouts:
+        installed = self._version, self._syncs
+        parts = self._workers.each(
+            self._open_twin,
+            self.generate_elsewhere.__name__,
+            self._generated,
+            [(part, sampling, installed) for part in self._parts(requests, sampling)],
+            nbytes=weight_bytes(self._model) + PART_BYTES,
+        )
+        for _, one in parts:
+            if isinstance(one, EngineCounters):
+                self._counters = _sum(self._counters, one)
+                continue
             counters = self._counters
             self._counters = replace(
                 counters,
                 sequences=counters.sequences + 1,
-                generated_tokens=counters.generated_tokens + rollout.num_generated,
-                reused_tokens=counters.reused_tokens + rollout.reused,
+                generated_tokens=counters.generated_tokens + one.num_generated,
+                reused_tokens=counters.reused_tokens + one.reused,
             )
-            yield rollout
+            yield one
+
+    def _parts(self, requests: Requests, sampling: Sampling) -> list[Requests]:
+        """Divide requests by their number; in turn, because the first are the longest.
+
+        A call that ends with `Sampling.enough` prompts ends for all at once.
+        """
+        if (
+            not isinstance(requests, Sequence)
+            or sampling.enough
+            or self._forward.device.type != "cpu"
+        ):
+            return [requests]
+        small = self._model.num_parameters() < SMALL_MODEL
+        samples = sum(request.num_samples for request in requests)
+        count = samples // SEQUENCES_A_PART[not small]
+        count = max(1, min(count, len(requests), MAX_PARTS))
+        return [requests[first::count] for first in range(count)]
+
+    @torch.inference_mode()
+    def _generated(
+        self, requests: Requests, sampling: Sampling, _installed: tuple[int, int]
+    ) -> Iterator[Rollout]:
+        """Generate a part with the weights that are installed here."""
+        if sampling.exact:
+            assert isinstance(requests, Sequence), "drafts are verified before any is decoded"
+            yield from self._verified(requests, sampling)
+        else:
+            yield from self._decoded(requests, sampling)
+
+    def generate_elsewhere(
+        self, requests: Requests, sampling: Sampling, installed: tuple[int, int]
+    ) -> Iterator[Rollout | EngineCounters]:
+        """Generate a part in a worker: its rollouts, and what it adds to the counters.
+
+        Args:
+            requests: of the part.
+            sampling: of the call.
+            installed: version of the weights, and the number of times that some were installed.
+        """
+        if installed != (self._version, self._syncs):
+            self._forward.refresh()
+            self._version, self._syncs = installed
+        self._counters = EngineCounters()
+        yield from self._generated(requests, sampling, installed)
+        yield self._counters
+
+    def _open_twin(self) -> Twin:
+        """Share the weights with the workers, once."""
+        if self._twin is None:
+            own = weights_in_memory(self._model)
+            shared = SharedTensors(own)
+            move_into(shared, own, fill=True)
+            self._forward.refresh()
+            self._twin = Twin(self._opening, (shared,))
+        return self._twin
+
+    def take_weights(self, file: int) -> None:
+        """Compute with the weights of another process from now on, in a worker."""
+        own = weights_in_memory(self._model)
+        move_into(SharedTensors(own, file), own, fill=False)
+        self._forward.refresh()
 
     def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         stop = StopStrings(self._tokenizer, sampling.stop)
@@ -331,6 +438,18 @@ class _Prefix:
     prefilled: Prefill
     logits_PV: torch.Tensor
     row: int
+
+
+def _open_twin(files: Sequence[int], folder: Path, **options: Any) -> HFRolloutEngine:
+    """Open the engine of another process in a worker."""
+    engine = HFRolloutEngine(folder, **options)
+    engine.take_weights(files[0])
+    return engine
+
+
+def _sum(one: EngineCounters, other: EngineCounters) -> EngineCounters:
+    names = (field.name for field in fields(EngineCounters))
+    return EngineCounters(**{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
 def _fed(request: Request) -> NDArray[np.int32]:

@@ -51,15 +51,18 @@ class RouterTerms:
         with watching(model) as logits_LME:
             yield logits_LME
 
-    def count(
+    def loads(
         self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
-    ) -> None:
-        """Add a part of the update to the expert loads of the balance loss."""
-        self._routing = routing_of(model)
-        loads = [
-            expert_loads(logits_ME, copies_M, self._routing, bias_of(router))
+    ) -> list[torch.Tensor]:
+        """Count the expert loads of a part of the update, for the balance loss."""
+        return [
+            expert_loads(logits_ME, copies_M, routing_of(model), bias_of(router))
             for logits_ME, router in zip(logits_LME, routers(model), strict=True)
         ]
+
+    def count(self, model: nn.Module, loads: list[torch.Tensor]) -> None:
+        """Add the expert loads of a part of the update."""
+        self._routing = routing_of(model)
         before = self._counts_LE or [torch.zeros_like(load_E) for load_E in loads]
         self._counts_LE = [one + other for one, other in zip(before, loads, strict=True)]
 

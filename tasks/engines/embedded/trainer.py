@@ -1,4 +1,4 @@
-"""Training with plain torch in this process: the embedded default.
+"""Training with plain torch on this machine: the embedded default.
 
 The model is on the GPU, if there is one. Batches are planned and losses computed on the CPU: tokens
 and routes go to the model one micro-batch at a time, and log-probabilities come back.
@@ -7,33 +7,41 @@ The loss is passed in as a function. No padding is computed, and common prefixes
 computed once (tasks/algorithms/packing.py). Logits are computed at response positions only, so
 prompts need no vocabulary matmul.
 
+A batch is divided into parts by its number of rows. Each is a pass by itself, by worker processes,
+a core each, or one after the other (part_workers.py); gradients are added in the order of the
+parts, in fp32. So no bit depends on who computed them.
+
 Letters: N sequences, T tokens, M packed rows, R response positions, H hidden, V vocabulary,
 L layers, E experts, K experts per token.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from data_schemas.rollouts import MISSING_ROUTE
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
-from tasks.algorithms.packing import Packing, pack, token_buckets
+from tasks.algorithms.packing import Packing, even_buckets, pack
 from tasks.algorithms.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_shift
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.chat import ends_of, load_tokenizer
-from tasks.engines.embedded.hf_model import load_on_device
+from tasks.engines.embedded.hf_model import load_on_device, weight_bytes, weights_in_memory
 from tasks.engines.embedded.lora import LoRAAdapter
 from tasks.engines.embedded.packed_attention import PackedLayout, layout, use_packed_attention
 from tasks.engines.embedded.router_losses import RouterTerms
 from tasks.engines.embedded.router_replay import recording, replaying, routing_of, watching
 from tasks.engines.expert_names import named_tensors
+from tasks.engines.part_workers import PartWorkers, Twin, workers_here
 from tasks.engines.protocols import (
     NO_AUXILIARY,
     PACKED_ROWS,
@@ -42,6 +50,8 @@ from tasks.engines.protocols import (
     TokenBatch,
     TokenScores,
 )
+from tasks.engines.recording_loss import LossCall, RecordingLoss
+from tasks.engines.shared_tensors import SharedTensors, move_into
 from tasks.errors import DataError, EngineError
 from tasks.models.weights import copy_mtp, write_config, write_ends
 
@@ -49,6 +59,15 @@ ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
 """Both as GPT-3 and LLaMA were trained; those of the Megatron trainer, too."""
 STATE_FILE = "trainer.pt"
+GRADIENT_ROWS, SCORE_ROWS = 256, 512
+"""Fewest packed rows of a part. Starting the kernels of a pass with gradients takes as long as 150
+rows of a model of 0.8 M weights, and as 30 of one of 135 M."""
+FEW_PARTS, ROWS_OF_MORE, MAX_PARTS = 4, 1024, 16
+"""Beyond FEW_PARTS a part has more rows, so that one core does not pay for cores it lacks."""
+PART_BYTES = 2**29
+"""Memory that a part is expected to take."""
+COPIES_BYTES = 2**30
+"""Memory of the gradients that wait to be added; at least a copy per worker."""
 
 
 class TorchTrainer:
@@ -61,6 +80,7 @@ class TorchTrainer:
         weight_decay: float = 0.0,
         micro_batch_tokens: int = 8192,
         lora_rank: int = 0,
+        workers: PartWorkers | None = None,
     ) -> None:
         """Open a model.
 
@@ -69,19 +89,32 @@ class TorchTrainer:
             weight_decay: of matrices.
             micro_batch_tokens: packed rows of a forward pass; a longer sequence is one by itself.
             lora_rank: of the factors that are trained; 0 = all weights are.
+            workers: compute parts of a batch; None = those of this process.
         """
+        self._opening = partial(
+            _open_twin,
+            folder=folder,
+            weight_decay=weight_decay,
+            micro_batch_tokens=micro_batch_tokens,
+            lora_rank=lora_rank,
+        )
+        self._workers = workers or workers_here()
+        self._twin: Twin | None = None
         self._source = folder
         self._model: PreTrainedModel = load_on_device(folder)
         self._tokenizer = load_tokenizer(folder)
         self._micro_batch_tokens = micro_batch_tokens
         self._adapter = LoRAAdapter(self._model, lora_rank) if lora_rank else None
         self._frozen = ""
-        self._trained: list[torch.nn.Parameter] = list(
-            self._adapter.factors.values() if self._adapter else self._model.parameters()
+        self._trained: dict[str, torch.nn.Parameter] = dict(
+            self._adapter.factors if self._adapter else self._model.named_parameters()
         )
-        self._optimizer = torch.optim.AdamW(
-            _decay_groups(self._trained, weight_decay), lr=0.0, betas=ADAM_BETAS, fused=True
-        )
+        trained_bytes = sum(one.nbytes for one in self._trained.values())
+        most = max(self._workers.count, COPIES_BYTES // max(1, trained_bytes))
+        self._copies = min(MAX_PARTS, most)
+        """Gradients that wait to be added, at most."""
+        groups = _decay_groups(list(self._trained.values()), weight_decay)
+        self._optimizer = torch.optim.AdamW(groups, lr=0.0, betas=ADAM_BETAS, fused=True)
 
     def score(
         self, batch: TokenBatch, *, temperature: float, record_routes: bool = False
@@ -90,43 +123,61 @@ class TorchTrainer:
         logprobs_NT = torch.zeros(batch.tokens_NT.shape)
         entropy_NT = torch.zeros(batch.tokens_NT.shape)
         experts_NTLK: torch.Tensor | None = None
-        for micro in _micro_batches(batch, self._micro_batch_tokens):
-            with torch.inference_mode():
-                if record_routes:
-                    with recording(self._model) as record:
-                        hidden_MH = self._hidden(micro)
-                        native_NTLK = record.take().cpu()[micro.packing.rows_NT]
-                    if experts_NTLK is None:
-                        shape = (*batch.tokens_NT.shape, *native_NTLK.shape[2:])
-                        experts_NTLK = torch.full(shape, MISSING_ROUTE, dtype=torch.int16)
-                    width = native_NTLK.shape[1]
-                    native_NTLK[~micro.batch.real_NT] = MISSING_ROUTE
-                    experts_NTLK[micro.rows_N, :width] = native_NTLK.to(torch.int16)
-                else:
-                    hidden_MH = self._hidden(micro)
-                logprobs_R, entropy_R = scores_from_hidden(
-                    hidden_MH[micro.before_R],
-                    self._head(),
-                    micro.batch.tokens_R.to(self._model.device),
-                    temperature,
-                    micro.batch.kept_R,
-                )
-            sequence_R, position_R = micro.batch.at
-            logprobs_NT[micro.rows_N[sequence_R], position_R] = logprobs_R.cpu()
-            entropy_NT[micro.rows_N[sequence_R], position_R] = entropy_R.cpu()
+        parts = self._divided(batch, SCORE_ROWS)
+        calls = [(part, temperature, record_routes) for part in parts]
+        for number, scores in self._each(self.score_part, self.score_part, calls):
+            part = parts[number]
+            sequence_R, position_R = part.batch.at
+            logprobs_NT[part.rows_N[sequence_R], position_R] = scores.logprobs_R
+            entropy_NT[part.rows_N[sequence_R], position_R] = scores.entropy_R
+            if (native_NTLK := scores.experts_NTLK) is not None:
+                if experts_NTLK is None:
+                    shape = (*batch.tokens_NT.shape, *native_NTLK.shape[2:])
+                    experts_NTLK = torch.full(shape, MISSING_ROUTE, dtype=torch.int16)
+                experts_NTLK[part.rows_N, : native_NTLK.shape[1]] = native_NTLK
         return TokenScores(logprobs_NT, entropy_NT, experts_NTLK)
+
+    def score_part(
+        self, part: "_Part", temperature: float, record_routes: bool
+    ) -> Iterator["_PartScores"]:
+        """Score a part of a batch."""
+        micro, native_NTLK = part.packed(), None
+        with torch.inference_mode():
+            if record_routes:
+                with recording(self._model) as record:
+                    hidden_MH = self._hidden(micro)
+                    native_NTLK = record.take().cpu()[micro.packing.rows_NT].to(torch.int16)
+                native_NTLK[~part.batch.real_NT] = MISSING_ROUTE
+            else:
+                hidden_MH = self._hidden(micro)
+            logprobs_R, entropy_R = scores_from_hidden(
+                hidden_MH[micro.before_R],
+                self._head(),
+                part.batch.tokens_R.to(self._model.device),
+                temperature,
+                part.batch.kept_R,
+            )
+        yield _PartScores(logprobs_R.cpu(), entropy_R.cpu(), native_NTLK)
 
     def router_scores(self, batch: TokenBatch) -> torch.Tensor:
         """Log scores [N, T, L, K] of the batch's experts that predict each response token."""
         assert batch.route_shape is not None, "settings ask for replayed routes"
         scores_NTLK = torch.zeros(*batch.tokens_NT.shape, *batch.route_shape)
-        for micro in _micro_batches(batch, self._micro_batch_tokens):
-            with torch.inference_mode(), watching(self._model) as logits_LME:
-                self._hidden(micro)
-                scores_RLK = self._chosen_scores(micro, logits_LME)
-            sequence_R, position_R = micro.batch.at
-            scores_NTLK[micro.rows_N[sequence_R], position_R] = scores_RLK
+        parts = self._divided(batch, SCORE_ROWS)
+        for number, scores_RLK in self._each(
+            self.route_part, self.route_part, [(part,) for part in parts]
+        ):
+            sequence_R, position_R = parts[number].batch.at
+            scores_NTLK[parts[number].rows_N[sequence_R], position_R] = scores_RLK
         return scores_NTLK
+
+    def route_part(self, part: "_Part") -> Iterator[torch.Tensor]:
+        """Score the experts of a part of a batch."""
+        micro = part.packed()
+        with torch.inference_mode(), watching(self._model) as logits_LME:
+            self._hidden(micro)
+            scores_RLK = self._chosen_scores(micro, logits_LME)
+        yield scores_RLK
 
     def update(
         self,
@@ -143,39 +194,19 @@ class TorchTrainer:
             EngineError: the loss or the gradient is not finite; no weight was changed.
         """
         self._optimizer.zero_grad(set_to_none=True)
-        device = self._model.device
-        micros = _micro_batches(batch, self._micro_batch_tokens)
-        routing = self._router_terms(batch, micros, auxiliary)
-        num_responses = max(1, int(batch.response_NT.sum()))
+        parts = self._divided(batch, GRADIENT_ROWS)
+        terms = _UpdateTerms(
+            temperature,
+            auxiliary,
+            self._router_terms(batch, parts, auxiliary),
+            num_responses=max(1, int(batch.response_NT.sum())),
+        )
         # Sequences are packed end to end, so that no row is padding.
-        packed = float(sum(len(micro.packing.cells_M) for micro in micros))
-        totals: dict[str, float] = {"loss": 0.0, PACKED_ROWS: packed, PADDING_ROWS: 0.0}
-        by_shift = OLD_SCORES in batch.columns
-        for micro in micros:
-            watched = watching(self._model) if by_shift else nullcontext([])
-            with routing.collect_logits(self._model) as logits_LME, watched as seen_LME:
-                hidden_MH = self._hidden(micro)
-            logprobs_R, entropy_R = trainable_scores(
-                hidden_MH.index_select(0, micro.before_R.to(device)),
-                self._head(),
-                micro.batch.tokens_R.to(device),
-                temperature,
-                with_entropy=auxiliary.entropy > 0.0,
-                sets=micro.batch.kept_R,
-            )
-            shape = micro.batch.tokens_NT.shape
-            logprobs_NT = torch.zeros(shape).index_put(micro.batch.at, logprobs_R.cpu())
-            inputs = self._with_shift(micro, seen_LME) if by_shift else micro.batch
-            value, metrics = loss(logprobs_NT, inputs)
-            extra, extra_metrics = routing.loss(logits_LME, micro.packing.copies_M.to(device))
-            if auxiliary.entropy > 0.0:
-                mean = entropy_R.sum() / num_responses
-                extra = extra - auxiliary.entropy * mean
-                extra_metrics["auxiliary/entropy_nats"] = float(mean.detach())
-            (value + extra.cpu()).backward()
-            for name, amount in ({"loss": float(value.detach())} | metrics | extra_metrics).items():
+        totals: dict[str, float] = {"loss": 0.0, PACKED_ROWS: 0.0, PADDING_ROWS: 0.0}
+        for metrics in self._add_gradients(parts, loss, terms):
+            for name, amount in metrics.items():
                 totals[name] = totals.get(name, 0.0) + amount
-        norm = torch.nn.utils.clip_grad_norm_(self._trained, GRAD_CLIP)
+        norm = torch.nn.utils.clip_grad_norm_(self._trained.values(), GRAD_CLIP)
         if not torch.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
             raise EngineError(f"gradient norm is {float(norm)}; the update was not applied")
@@ -183,6 +214,87 @@ class TorchTrainer:
             group["lr"] = learning_rate
         self._optimizer.step()
         return totals | {"grad_norm": float(norm)}
+
+    def _add_gradients(
+        self, parts: Sequence["_Part"], loss: LossFn, terms: "_UpdateTerms"
+    ) -> Iterator[dict[str, float]]:
+        """Add the gradients of all parts, in their order; yield the metrics of each."""
+
+        def learn(part: _Part, _loss: LossFn, _terms: _UpdateTerms, _copy: int) -> Iterator[Any]:
+            yield _Learned(self._learn(part, loss, terms), None, ())
+
+        # Without its calls so far: a worker returns those that it adds.
+        sent = RecordingLoss(loss.loss) if isinstance(loss, RecordingLoss) else loss
+        for first in range(0, len(parts), self._copies):
+            some = parts[first : first + self._copies]
+            calls = [(part, sent, terms, copy) for copy, part in enumerate(some)]
+            learned: dict[int, _Learned] = dict(self._each(self.learn_elsewhere, learn, calls))
+            for copy in range(len(some)):
+                one = learned[copy]
+                if one.names is not None:
+                    self._add_copy(copy, one.names)
+                if isinstance(loss, RecordingLoss):
+                    loss.calls.extend(one.calls)
+                yield one.metrics
+
+    def _add_copy(self, copy: int, names: Sequence[str]) -> None:
+        """Add the gradients that a worker computed, as autograd would have here."""
+        gradients = self._open_twin().shared[1].tensors(copy)
+        for name in names:
+            parameter, gradient = self._trained[name], gradients[name]
+            if parameter.grad is None:
+                parameter.grad = gradient.clone()
+            else:
+                parameter.grad.add_(gradient)
+
+    def learn_elsewhere(
+        self, part: "_Part", loss: LossFn, terms: "_UpdateTerms", copy: int
+    ) -> Iterator["_Learned"]:
+        """Compute the gradients of a part in a worker, and leave them where its parent adds them.
+
+        Args:
+            part: of the batch.
+            loss: of the update.
+            terms: of the update.
+            copy: place of the gradients.
+        """
+        self._optimizer.zero_grad(set_to_none=True)
+        metrics = self._learn(part, loss, terms)
+        gradients, names = self._open_twin().shared[1].tensors(copy), list[str]()
+        for name, parameter in self._trained.items():
+            if parameter.grad is not None:
+                gradients[name].copy_(parameter.grad)
+                names.append(name)
+        calls = loss.calls if isinstance(loss, RecordingLoss) else []
+        yield _Learned(metrics, tuple(names), tuple(calls))
+
+    def _learn(self, part: "_Part", loss: LossFn, terms: "_UpdateTerms") -> dict[str, float]:
+        """Add the gradients of a part to those of the parameters; return its metrics."""
+        micro, device, auxiliary = part.packed(), self._model.device, terms.auxiliary
+        by_shift = OLD_SCORES in part.batch.columns
+        watched = watching(self._model) if by_shift else nullcontext([])
+        with terms.routing.collect_logits(self._model) as logits_LME, watched as seen_LME:
+            hidden_MH = self._hidden(micro)
+        logprobs_R, entropy_R = trainable_scores(
+            hidden_MH.index_select(0, micro.before_R.to(device)),
+            self._head(),
+            part.batch.tokens_R.to(device),
+            terms.temperature,
+            with_entropy=auxiliary.entropy > 0.0,
+            sets=part.batch.kept_R,
+        )
+        shape = part.batch.tokens_NT.shape
+        logprobs_NT = torch.zeros(shape).index_put(part.batch.at, logprobs_R.cpu())
+        inputs = self._with_shift(micro, seen_LME) if by_shift else part.batch
+        value, metrics = loss(logprobs_NT, inputs)
+        extra, extra_metrics = terms.routing.loss(logits_LME, micro.packing.copies_M.to(device))
+        if auxiliary.entropy > 0.0:
+            mean = entropy_R.sum() / terms.num_responses
+            extra = extra - auxiliary.entropy * mean
+            extra_metrics["auxiliary/entropy_nats"] = float(mean.detach())
+        (value + extra.cpu()).backward()
+        rows = {PACKED_ROWS: float(len(micro.packing.cells_M))}
+        return {"loss": float(value.detach())} | rows | metrics | extra_metrics
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's tensors under Hugging Face names; with LoRA, the factors only."""
@@ -231,7 +343,43 @@ class TorchTrainer:
         copy_mtp(self._source, folder)
 
     def close(self) -> None:
-        """Do nothing: the model is freed with its last reference."""
+        """Let workers close theirs; the model is freed with its last reference."""
+        self._twin = None
+
+    def _divided(self, batch: TokenBatch, least_rows: int) -> list["_Part"]:
+        """Divide a batch by its number of packed rows; on a GPU, by what fits a pass alone."""
+        on_cpu = self._model.device.type == "cpu"
+        return divide(batch, self._micro_batch_tokens, least_rows if on_cpu else 0)
+
+    def _each(
+        self, method: Callable[..., Any], here: Callable[..., Iterator[Any]], calls: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield what each part yields, from workers or from here, with its number."""
+        nbytes = 2 * weight_bytes(self._model) + PART_BYTES
+        return self._workers.each(self._open_twin, method.__name__, here, calls, nbytes=nbytes)
+
+    def _in_memory(self) -> dict[str, torch.Tensor]:
+        factors = self._adapter.factors if self._adapter else {}
+        return weights_in_memory(self._model) | {f"factor {one}": factors[one] for one in factors}
+
+    def _open_twin(self) -> Twin:
+        """Share weights and places for gradients with the workers, once."""
+        if self._twin is None:
+            own = self._in_memory()
+            shared = SharedTensors(own)
+            move_into(shared, own, fill=True)
+            gradients = SharedTensors(self._trained, copies=self._copies)
+            opening = partial(self._opening, copies=self._copies)
+            self._twin = Twin(opening, (shared, gradients))
+        return self._twin
+
+    def take_weights(self, files: Sequence[int], copies: int) -> None:
+        """Compute with the weights of another process from now on, in a worker."""
+        own = self._in_memory()
+        shared = SharedTensors(own, files[0])
+        move_into(shared, own, fill=False)
+        gradients = SharedTensors(self._trained, files[1], copies=copies)
+        self._twin = Twin(partial(self._opening, copies=copies), (shared, gradients))
 
     def _geometry(self) -> str:
         """What two trainers must share for one to load the other's state.
@@ -290,7 +438,7 @@ class TorchTrainer:
         return replace(micro.batch, columns=columns)
 
     def _router_terms(
-        self, batch: TokenBatch, micros: list["_MicroBatch"], auxiliary: Auxiliary
+        self, batch: TokenBatch, parts: Sequence["_Part"], auxiliary: Auxiliary
     ) -> RouterTerms:
         """The router losses of an update.
 
@@ -299,21 +447,83 @@ class TorchTrainer:
         """
         terms = RouterTerms(auxiliary, num_tokens=int(batch.lengths_N.sum()))
         if auxiliary.balance > 0.0:
-            for micro in micros:
-                # Not inference_mode: the loads are multiplied in a loss with gradient, and autograd
-                # saves no tensor that was made there.
-                with torch.no_grad(), terms.collect_logits(self._model) as logits_LME:
-                    self._hidden(micro)
-                terms.count(self._model, logits_LME, micro.packing.copies_M.to(self._model.device))
+            calls = [(part, terms) for part in parts]
+            loads = dict(self._each(self.count_part, self.count_part, calls))
+            for number in range(len(parts)):
+                terms.count(self._model, loads[number])
         return terms
+
+    def count_part(self, part: "_Part", terms: RouterTerms) -> Iterator[list[torch.Tensor]]:
+        """Count the expert loads of a part."""
+        micro = part.packed()
+        # Not inference_mode: the loads are multiplied in a loss with gradient, and autograd
+        # saves no tensor that was made there.
+        with torch.no_grad(), terms.collect_logits(self._model) as logits_LME:
+            self._hidden(micro)
+        copies_M = micro.packing.copies_M.to(self._model.device)
+        yield terms.loads(self._model, logits_LME, copies_M)
+
+
+def _open_twin(files: Sequence[int], copies: int, **options: Any) -> TorchTrainer:
+    """Open the trainer of another process in a worker."""
+    trainer = TorchTrainer(**options)
+    trainer.take_weights(files, copies)
+    return trainer
+
+
+@dataclass(frozen=True, slots=True)
+class _UpdateTerms:
+    """What an update has beside its loss."""
+
+    temperature: float
+    auxiliary: Auxiliary
+    routing: RouterTerms
+    num_responses: int
+    """Response tokens of the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What a part of an update gave, beside its gradients."""
+
+    metrics: dict[str, float]
+    names: tuple[str, ...] | None
+    """Parameters that have a gradient, where a worker computed it."""
+    calls: tuple[LossCall, ...]
+    """Of a loss that records them, in a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PartScores:
+    """Scores of a part, at its response tokens."""
+
+    logprobs_R: torch.Tensor
+    entropy_R: torch.Tensor
+    experts_NTLK: torch.Tensor | None
+    """int16, if routes are recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some sequences of a batch, of which one pass computes all."""
+
+    rows_N: torch.Tensor
+    """Indices of its sequences in the batch."""
+    batch: TokenBatch
+    shared_N: NDArray[np.int64]
+    """Positions that each shares with the one before it."""
+
+    def packed(self) -> "_MicroBatch":
+        """Pack it."""
+        lengths_N, width = self.batch.lengths_N, self.batch.tokens_NT.shape[1]
+        packing = pack(lengths_N.numpy(), self.shared_N, width)
+        return _MicroBatch(self.batch, packing, layout(packing, lengths_N))
 
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatch:
-    """Some sequences of a batch and their packing."""
+    """Sequences of a pass and their packing."""
 
-    rows_N: torch.Tensor
-    """Indices of its sequences in the batch."""
     batch: TokenBatch
     packing: Packing
     layout: PackedLayout
@@ -325,17 +535,24 @@ class _MicroBatch:
         return self.packing.rows_NT[sequence_R, position_R - 1]
 
 
-def _micro_batches(batch: TokenBatch, max_tokens: int) -> list[_MicroBatch]:
-    """Split a batch so that sequences with a common prefix are together, and pack each part."""
+def divide(batch: TokenBatch, max_tokens: int, least_rows: int) -> list[_Part]:
+    """Divide a batch so that sequences with a common prefix are together.
+
+    Args:
+        batch: to be divided.
+        max_tokens: packed rows of a part.
+        least_rows: of a part, unless there are more parts than MAX_PARTS; 0 = as few as fit.
+    """
     prefixes = batch.prefixes
     rows_N = torch.tensor(prefixes.order, dtype=torch.int64)
     lengths_N, shared_N = batch.lengths_N[rows_N].numpy(), np.array(prefixes.shared)
-    micros = []
-    for bucket in token_buckets(lengths_N, shared_N, max_tokens):
-        part = batch.select(rows_N[bucket])
-        packing = pack(lengths_N[bucket], shared_N[bucket], part.tokens_NT.shape[1])
-        micros.append(_MicroBatch(rows_N[bucket], part, packing, layout(packing, part.lengths_N)))
-    return micros
+    count, rows = 1, int(lengths_N.sum() - shared_N.sum())
+    if least_rows:
+        count = max(1, min(rows // least_rows, FEW_PARTS), min(rows // ROWS_OF_MORE, MAX_PARTS))
+    return [
+        _Part(rows_N[bucket], batch.select(rows_N[bucket]), shared_N[bucket])
+        for bucket in even_buckets(lengths_N, shared_N, max_tokens, count)
+    ]
 
 
 def _decay_groups(

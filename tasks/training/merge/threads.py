@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from tasks.store.files import num_cores
+from tasks.cores import num_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

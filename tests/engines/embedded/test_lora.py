@@ -102,7 +102,7 @@ def test_gradients_are_those_of_the_dense_sum_by_the_chain_rule(trainer, folder)
 
     trainer.update(batch, minus_sum, temperature=1.0, learning_rate=0.0)
     factors, seen = dict(trainer.weights()), 0
-    norm = torch.sqrt(sum(factor.grad.square().sum() for factor in trainer._trained))
+    norm = torch.sqrt(sum(factor.grad.square().sum() for factor in trainer._trained.values()))
     for target in trainer._adapter._targets:
         for side, stacked in enumerate((target.a.grad, target.b.grad)):
             for name, found in split_experts(target.name, stacked):

@@ -14,7 +14,7 @@ from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.router_losses import RouterTerms
 from tasks.engines.embedded.router_replay import recording, replaying, routers, routing_of
-from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, _micro_batches
+from tasks.engines.embedded.trainer import GRAD_CLIP, TorchTrainer, divide
 from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, TokenBatch
 from tasks.errors import SettingsError
 
@@ -138,7 +138,8 @@ def test_packed_loss_and_gradients_are_the_padded_ones(tiny_moe, size, with_rout
 
 def test_common_beginnings_are_computed_once(tiny_moe):
     batch = group_batch(with_routes=True)
-    (micro,) = _micro_batches(batch, 8192)
+    (part,) = divide(batch, 8192, 0)
+    micro = part.packed()
     beginnings = {
         tuple(row[: t + 1])
         for row, length in zip(batch.tokens_NT.tolist(), batch.lengths_N.tolist(), strict=True)

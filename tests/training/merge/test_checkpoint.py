@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from data_schemas.rows import Parent
 from data_schemas.settings import MergeSettings
 from tasks.algorithms.merging.table import METHODS, find
+from tasks.cores import LIMIT
 from tasks.errors import DataError, SettingsError
 from tasks.training.merge import trims
 from tasks.training.merge.checkpoint import merge
@@ -335,6 +336,7 @@ def test_any_number_of_cores_gives_the_same_bytes(tmp_path, monkeypatch, method)
         model["model.embed_tokens.weight"].round_()
     base, one, two = (write_model(tmp_path / str(i), m, shards=2) for i, m in enumerate(models))
     found = []
+    monkeypatch.delenv(LIMIT, raising=False)
     for cores in (1, 2, 5):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=cores: range(n), raising=False)
         out = tmp_path / f"out-{cores}"

@@ -6,12 +6,13 @@ import threading
 import pytest
 import torch
 
-from tasks.store.files import num_cores
+from tasks.cores import LIMIT, num_cores
 from tasks.training.merge.threads import AHEAD, in_order
 
 
 @pytest.fixture(autouse=True)
 def three_cores(monkeypatch):
+    monkeypatch.delenv(LIMIT, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 2, 5}, raising=False)
 
 

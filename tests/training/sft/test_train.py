@@ -22,9 +22,11 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.lora.factors import is_adapted
 from tasks.errors import DataError, EngineError
 from tasks.formats.readiness import fit_mixture
+from tasks.store.manifest import folder_manifest
 from tasks.training.sft.dataset import encode, plan, split_validation, token_batch
 from tasks.training.sft.measures import validation_losses
 from tasks.training.sft.train import CrossEntropy, finish, prepare, updates
+from tests.part_cores import cores, pids
 
 SETTINGS = SFTSettings(epochs=3, learning_rate=3e-3, batch_tokens=256, entropy_prompts=8)
 
@@ -249,3 +251,21 @@ def test_a_parent_without_a_domain_of_the_mixture_learns_from_all_its_rows(caplo
     assert {} == fit_mixture(weights, [Domain.CHOICE], Parent.COMMERCE)
     assert "sft of reasoning: no demonstrations of maths; trained without" in caplog.text
     assert "sft of commerce: no demonstrations of code, maths; trained on all" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_fine_tuning_leaves_the_same_bytes_on_any_number_of_cores(
+    curated, tiny_moe, tmp_path, count
+):
+    settings = SETTINGS.model_copy(update={"batch_tokens": 1024, "epochs": 2})
+    with cores(1):
+        alone = run(curated, tiny_moe, tmp_path / "one", settings)
+    with cores(count) as workers:
+        shared = run(curated, tiny_moe, tmp_path / "more", settings)
+
+        assert count == len(pids(workers))
+    assert alone[0] == shared[0]
+    for folder in ("model", "report"):
+        one, more = (folder_manifest(tmp_path / name / folder) for name in ("one", "more"))
+        assert one == more
