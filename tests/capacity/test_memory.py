@@ -22,7 +22,7 @@ from tasks.capacity.model_shape import (
 )
 from tasks.capacity.plan import PRESETS
 from tasks.engines.embedded.packed_attention import use_packed_attention
-from tasks.engines.embedded.trainer import TorchTrainer, _micro_batches
+from tasks.engines.embedded.trainer import TorchTrainer, divide
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.trainer_megatron.micro_batches import ATTENTION_SHARE
 
@@ -83,7 +83,8 @@ def kept_by_embedded_layers(
     )
     tokens_NT = torch.randint(0, 128, (2, 48), generator=torch.Generator().manual_seed(0))
     batch = TokenBatch(tokens_NT, torch.tensor([48, 48]), tokens_NT >= 0, None, {})
-    (micro,) = _micro_batches(batch, 8192)
+    (part,) = divide(batch, 8192, 0)
+    micro = part.packed()
     cells_M = micro.packing.cells_M
     totals = []
     for layers in (1, 2):
