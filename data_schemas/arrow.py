@@ -30,7 +30,7 @@ _SCALARS: dict[Any, pa.DataType] = {
 
 GROUP_ROWS = 65_536
 GROUP_BYTES = 64 * 2**20
-"""Of a row group that is written as a stream."""
+"""Largest size of a row group of a table that is written as a stream."""
 
 
 class SchemaError(ValueError):

@@ -36,13 +36,11 @@ class PartialBatch:
     """A batch of which one share is held. Sequences and layers keep their numbers in the batch."""
 
     lengths_N: torch.Tensor
-    """Of all sequences."""
+    """Tokens of every sequence of the batch, held here or not."""
     response_NT: torch.Tensor
-    """Of all sequences."""
     route_shape: tuple[int, int] | None
     """MoE layers and experts per token of the whole batch; None without routes."""
     prefixes: Prefixes
-    """Of all sequences."""
     share: Share
     parts: tuple[TokenBatch, ...]
     """Sequences and layers of the share, in its order: each bucket as wide as its longest."""

@@ -58,7 +58,7 @@ HOST = "127.0.0.1"
 BODY_BYTES = 8 * 2**20
 """Of a request: more text than any model here has positions for."""
 MAX_TOKENS = 2**20
-"""Of an answer."""
+"""Largest number of tokens of an answer."""
 MOST_SAMPLES = 9
 """Held-out prompts to choose from."""
 MOST_CHARACTERS = 68

@@ -178,7 +178,7 @@ class UpdateLoss:
 
     loss: LossSettings
     num_sequences: float
-    """Of the mini-batch."""
+    """Sequences of the step per mini-batch, by which the loss is divided."""
     terms: tuple[TermSettings, ...] = ()
 
     def __call__(

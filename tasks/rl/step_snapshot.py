@@ -97,7 +97,7 @@ class StepOutputs:
 
     batch: StepBatch
     rows: tuple[torch.Tensor, ...]
-    """Of every update."""
+    """Rows of the batch that each update of the step took."""
     signal: StepSignal
     """After the fold over the terms; without an update its plan is of no use, and not written."""
 

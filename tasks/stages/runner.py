@@ -46,7 +46,7 @@ class Unchanged:
     """There is nothing to do: the first output is an input, and every other one says why."""
 
     role: str
-    """Of the input that is passed on."""
+    """Role of the input that is passed on as the output."""
     reason: str
 
 

@@ -44,9 +44,9 @@ class Auxiliary:
     entropy: float = 0.0
     """Bonus per nat."""
     balance: float = 0.0
-    """Of the routers' load."""
+    """Coefficient of the loss that balances the load of the experts."""
     router_z: float = 0.0
-    """Of the routers' logits."""
+    """Coefficient of the z-loss on the logits of the routers."""
 
     def __add__(self, other: "Auxiliary") -> "Auxiliary":
         return Auxiliary(

@@ -50,7 +50,7 @@ class _Response:
 
     seat: Seat
     keys: list[torch.Tensor]
-    """Of all blocks that are complete."""
+    """Keys of the blocks that are complete; `values` alike."""
     values: list[torch.Tensor]
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)

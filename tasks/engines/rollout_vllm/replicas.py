@@ -28,22 +28,22 @@ class Replicas:
 
     @property
     def restarts(self) -> int:
-        """Of all members."""
+        """Restarts of all members together."""
         return sum(member.restarts for member in self._members)
 
     @property
     def reissued(self) -> int:
-        """Of all members."""
+        """Requests that any member was sent again after a restart."""
         return sum(member.reissued for member in self._members)
 
     @property
     def cache_tokens(self) -> int:
-        """Of each member."""
+        """Tokens that the smallest cache among the members holds."""
         return min(member.cache_tokens for member in self._members)
 
     @property
     def max_tokens(self) -> int:
-        """Of each member."""
+        """Longest sequence that every member takes."""
         return min(member.max_tokens for member in self._members)
 
     def run(self, calls: Sequence[Call]) -> Generator[tuple[int, RequestOutput]]:

@@ -50,7 +50,7 @@ class LoggedModel:
     status: str = "READY"
     type: str = ""
     run_id: str = ""
-    """Of its source run; '' for a model that another store made."""
+    """The run that made it; '' for a model that another store made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Version:
     description: str = ""
     """Text of its page."""
     run_id: str = ""
-    """Of its source run."""
+    """The run that made it."""
     location: str = ""
     """Where MLflow's own client downloads it from."""
     status: str = "READY"
@@ -80,14 +80,14 @@ class Dataset:
 
     name: str
     uri: str
-    """Of its source."""
+    """Where its bytes are."""
     way: str
     """'input' or 'output'."""
     role: str
     digest: str
     """Written once, cut at 36 characters."""
     sha256: str
-    """Of a tag: the whole of `digest`."""
+    """The whole of what `digest` begins, from a tag."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,9 @@ class Progress(BaseModel):
     tokens: int = 0
     """Response tokens of the current epoch so far."""
     loss_sums: dict[Domain, float] = {}
-    """Of `loss_sum`, by domain."""
+    """`loss_sum` divided by domain."""
     domain_tokens: dict[Domain, int] = {}
-    """Of `tokens`, by domain."""
+    """`tokens` divided by domain."""
     rows: int = 0
     """Packed rows that the trainer computed in the current epoch so far."""
     padding: int = 0
@@ -47,7 +47,7 @@ class Progress(BaseModel):
     skipped: int = 0
     """Updates of the current epoch so far whose gradients overflowed in fp16."""
     epochs: tuple[EpochReport, ...] = ()
-    """Of the epochs that are complete."""
+    """Reports of the epochs that are complete."""
     code: tuple[str, ...] = ()
     """Source digests that contributed, oldest first."""
 

@@ -91,7 +91,7 @@ class FineTuning:
 
     @property
     def num_updates(self) -> int:
-        """Of all epochs."""
+        """Updates of all epochs together."""
         return sum(map(len, self.batches))
 
     @property

@@ -21,10 +21,10 @@ from tasks.curation.marketplace.words import BRANDS
 
 SHOPS = "ABCD"
 OFFERS = 2
-"""Of a list."""
+"""Offers in one list."""
 PRICES = range(2, 10)
 MOST_OPERATIONS = 4
-"""Of a question that is drawn."""
+"""Largest number of steps of a drawn question."""
 _OFFER = re.compile(r"(\D+)(\d+)")
 _EXTREME = re.compile(r"(Cheapest|Dearest)(?: of ([A-Z](?:, [A-Z])*)|: (\w+(?:, \w+)*))")
 

@@ -24,9 +24,9 @@ from tasks.lab.recipes.spell.settings import PastQuestion, SpellRole
 ASK = {task: f"Ask: {task}" for task in Task}
 """First message of the questioner."""
 ANSWER = "Answer"
-"""Of the responder."""
+"""Message to the responder."""
 COMPARE = "Same? Last line: [[YES]] or [[NO]]"
-"""Of the verifier."""
+"""Message to the verifier."""
 NAME = f"{__name__}:verify"
 """Of the verifier of a response's form, in a row."""
 CANARIES = (Canary(NAME, {}, "[[YES]]", "Yes, or [[NO]]", prompt=COMPARE),)
