@@ -16,7 +16,7 @@ from tasks.stages.curation import distil as sample
 from workflows.parts.chain import PREPARATION, opening
 
 CHAIN = (
-    *opening("distil", "sources", last="distil"),
+    *opening("distil", "sources", "teacher", last="distil"),
     *PREPARATION,
     link(
         "demonstrations",

@@ -30,7 +30,7 @@ class EvaluationOutputs(NamedTuple):
     answers: str
 
 
-_OPENING = opening("evaluate", "sources", "suites", last="summary,export,answers_page")
+_OPENING = opening("evaluate", "sources", "suites", "model", last="summary,export,answers_page")
 CHAIN = (
     *_OPENING[:2],
     CANDIDATES,

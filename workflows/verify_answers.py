@@ -25,7 +25,7 @@ class Doubts(NamedTuple):
     answers: str
 
 
-_OPENING = opening("verify_answers", "sources", last="export,answers_page")
+_OPENING = opening("verify_answers", "sources", "model", last="export,answers_page")
 CHAIN = (
     *_OPENING[:2],
     CANDIDATES,

@@ -4,12 +4,20 @@ import os
 import shutil
 import time
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import psutil
 
-from data_schemas.artifacts import CheckpointRef, Context, DatasetRef, Execution, StoreRef
+from data_schemas.artifacts import (
+    CheckpointRef,
+    Context,
+    DatasetRef,
+    Execution,
+    StoreRef,
+    is_address,
+)
 from data_schemas.intake import Intake
 from data_schemas.laptop_recipes import RECIPES, has_judge, scaled
 from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
@@ -17,7 +25,7 @@ from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.capacity import machine_needs
 from tasks.capacity.model_shape import shape_of
 from tasks.errors import DataError, SettingsError
-from tasks.models.model_folder import local_folder, read_config
+from tasks.models.model_folder import REGISTERED, local_folder, read_config
 from tasks.platform.literals import KeyedStore
 from tasks.platform.local_execution import at_end
 from tasks.platform.log_lines import in_pod
@@ -26,17 +34,21 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage.closing import lease_of
 from tasks.provenance.lineage.connection import check_tracking_uri, require_access
 from tasks.provenance.lineage.mark import require_mark
+from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.lineage.shipping import begin, close, end, finish
 from tasks.provenance.lineage.signatures.keys import find_signer
 from tasks.retraining import inbox, outcome, processed, worth
 from tasks.retraining.released import find_released
 from tasks.settings import fit, options
-from tasks.settings.check import check
+from tasks.settings.check import check, model_folders, require_remote_model
 from tasks.stages.failure import report_ended
 from tasks.store import location
+from tasks.store.copies import S3
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
+from tasks.training.foundation.candidates import parse_candidates
 
+_ENDPOINT = ("http://", "https://")
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 
 
@@ -59,22 +71,28 @@ class RetrainingStart(NamedTuple):
 @shell("check_settings")
 def check_settings(
     settings: PipelineSettings,
+    store: str = "",
     sources: str = "",
     suites: str = "",
     base_model: str = "",
     release: str = "",
+    model: str = "",
+    teacher: str = "",
 ) -> PipelineSettings:
     """Add the inputs of the command line to the settings, and refuse settings that cannot run.
 
     Engines must be installed, the number of processes must fit the layout of every stage,
-    models must be complete and long enough, and sources must be there, in S3 as well.
+    models must be complete and long enough, and sources must be there, in S3 and MLflow as well.
 
     Args:
         settings: of the workflow.
+        store: folder or s3:// prefix, in which registered models were released.
         sources: 'adapter=path,adapter=path', or '' to keep those of the settings.
         suites: 'name=path,name=path', benchmarks instead of all sources; '' for none.
         base_model: in place of that of the settings, unless empty.
         release: name of the registered model, likewise.
+        model: models that are evaluated, as 'address,name=address'; '' for none.
+        teacher: a model or endpoint that demonstrates; '' for none.
     """
     inputs = {"sources": sources, "suites": suites, "base_model": base_model}
     settings = options.with_name(options.with_inputs(settings, **inputs), release)
@@ -83,7 +101,39 @@ def check_settings(
         _say_needs(settings)
     settings = options.with_room(fit.fit_to_base(settings))
     require_access(os.environ.get("MLFLOW_TRACKING_URI", ""), settings.release.name)
+    candidates = parse_candidates(model) if model else []
+    asked = [("--model", one.address) for one in candidates if not one.served_as]
+    asked += [("--teacher", teacher)] if not teacher.startswith(_ENDPOINT) else []
+    _require_models([("base_model", settings.base_model), *_models_of(settings), *asked], store)
     return fit.settle(settings)
+
+
+def _models_of(settings: PipelineSettings | RetrainSettings) -> list[tuple[str, str]]:
+    return [(name, path) for name, path, _ in model_folders(settings)]
+
+
+def _require_models(models: Iterable[tuple[str, str]], store: str) -> None:
+    """Refuse a model that is not where it is said to be, or may not be read, before it is copied.
+
+    Args:
+        models: name of the setting, and address: a folder, s3:// or models:/.
+        store: folder or s3:// prefix, in which registered models were released.
+
+    Raises:
+        SettingsError: names the setting.
+    """
+    uri = location.absolute_store(store) if store else ""
+    for name, path in models:
+        try:
+            if path.startswith(REGISTERED) and uri:
+                tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
+                require_remote_model(find_release(path, uri, tracking).folder.uri)
+            elif path.startswith(S3):
+                require_remote_model(path)
+            elif path and not path.startswith(REGISTERED) and not is_address(path):
+                read_config(Path(path).expanduser())
+        except (DataError, SettingsError) as error:
+            raise SettingsError(f"{name}: {error}") from error
 
 
 def _say_needs(settings: PipelineSettings) -> None:
@@ -145,6 +195,7 @@ def open_night(
     settings = outcome.with_inputs(fit.settle(settings), from_inbox, model)
     opened = _open(store, "retrain", ("night_page",), settings.release.name)
     released = find_released(settings.release.name, opened.store.tracking_uri, opened.store.uri)
+    _require_models(_models_of(settings), opened.store.uri)
     listing = inbox.list_files(settings.inbox)
     history = processed.load(opened.store.uri, settings.inbox)
     is_news = bool(processed.select(history, listing.files))

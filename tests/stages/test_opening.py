@@ -93,19 +93,25 @@ def test_the_pod_that_checks_a_plan_of_a_cluster_needs_no_engine_but_a_laptop_do
         ({"sources": "gsm8k=/mnt/none"}, r"sources\[0\]\.path: /mnt/none is no folder or file"),
         ({"base_model": "s3://bucket/rows"}, r"base_model: s3://bucket/rows has no config\.json"),
         ({"base_model": "/mnt/none"}, r"base_model: /mnt/none is not a folder"),
+        ({"base_model": "models:/shop@released"}, r"base_model: nothing was released as shop in"),
+        ({"model": "/mnt/a,b=/mnt/b"}, r"--model: /mnt/a is not a folder"),
+        ({"model": "http://host/v1#a,s3://bucket/rows"}, r"--model: s3://bucket/rows has no conf"),
+        ({"model": "models:/shop@released"}, r"--model: nothing was released as shop in"),
+        ({"teacher": "s3://elsewhere/x"}, r"--teacher: .*NoSuchBucket"),
+        ({"teacher": "/mnt/none"}, r"--teacher: /mnt/none is not a folder"),
     ],
 )
 def test_the_first_pod_of_a_cluster_looks_for_sources_and_models(
-    bucket, monkeypatch, changes, problem
+    bucket, tmp_path, monkeypatch, changes, problem
 ):
     bucket.put_object(Bucket="bucket", Key="rows/a.jsonl", Body=b"{}")
     monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "")
+    monkeypatch.setenv("EACHPROMPT_SIGNING_KEY", "")
+    given = {"settings": presets.CPU_SMOKE, "sources": "gsm8k=s3://bucket/rows"}
 
     with pytest.raises(SettingsError, match=problem):
-        check_settings.task_function(
-            **{"settings": presets.CPU_SMOKE, "sources": "gsm8k=s3://bucket/rows"} | changes
-        )
+        check_settings.task_function(**given | {"store": str(tmp_path)} | changes)
 
 
 @pytest.fixture

@@ -36,12 +36,12 @@ def opening(workflow: str, *inputs: str, last: str = END) -> Chain:
 
     Args:
         workflow: name of the executions.
-        inputs: of the command line, beside `settings` and `store`: 'sources', 'suites' ...
+        inputs: of the command line that are checked with them: 'sources', 'model' ...
         last: tasks after which an execution is over, as `open_store` has them.
     """
     names = {"workflow": workflow, "last": last}
     return (
-        link("checked", check_settings, "settings", *inputs),
+        link("checked", check_settings, "settings", "store", *inputs),
         link("context", open_store, "store", constants=names),
         # Before a cached stage: its key has the address of a judge or guard, not its content.
         link("models", ingest_models, "context", settings="checked"),

@@ -91,7 +91,8 @@ def self_play_study(
 ) -> ReportRef:
     """Fine-tune, train every variant with every seed, evaluate and tabulate."""
     context = open_store(store=store, workflow="spell", last=END)
-    values = {"settings": settings, "recipe": recipe, "max_tokens": max_tokens, "context": context}
+    values = {"settings": settings, "recipe": recipe, "max_tokens": max_tokens}
+    values |= {"store": store, "context": context}
     by_seed = [wire(_chain(seed), **values) for seed in SEEDS]
     trained = [(one, variant) for one in by_seed for variant in VARIANTS]
     table = tabulate_self_play(
