@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tasks.gym.denials import WINDOW, denied_before
 from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
+from tasks.gym.maths.offers import offered
 from tasks.gym.maths.parse import MAX_CHARACTERS
 from tasks.gym.maths.prose import is_number, stated
 from tasks.gym.maths.surroundings import MAX_BESIDE, clause_after, expression, is_stated, withdrawn
@@ -79,25 +80,6 @@ _AFTERTHOUGHT = re.compile(
     re.IGNORECASE,
 )
 """A sentence after an answer that consists of another one: `Or 6.`, `No, six.`"""
-_MAY = r"(?:could|might|may|can|would)"
-_VALID = (
-    r"(?:(?:(?:another|an?\s+alternative|an?\s+equally|also\s+an?)\s+(?:possible\s|valid\s|good\s)?"
-    r"(?:answer|option|possibility|solution|value))|(?:also|equally|just\s+as)\s+"
-    r"(?:possible|plausible|valid|acceptable|correct|right)|possible,?\s+too|possible\s+as\s+well)"
-)
-_POSSIBLE = re.compile(
-    # "But 16 is also possible.", "16 might be another answer."
-    rf"[.;!?\n…]{_CLOSING}(?:(?:but|however|though|although|yet|and|or)\b[\s,]{{0,3}})?"
-    rf"(?:{_NUMBER_BESIDE}\s+(?:is|{_MAY}\s+be)\s+{_VALID}|"
-    # "It could also be 16.", "Another possibility is 16.", "Some would say 16."
-    rf"(?:(?:it|this|that|the\s+answer)\s+{_MAY}\s+(?:just\s+as\s+well\s|also\s|instead\s|equally\s)?be|"
-    r"(?:another|an?\s+alternative|the\s+other|a\s+second)\s+(?:possible\s|valid\s)?"
-    rf"(?:possibility|option|answer|solution|value)\s+(?:is|{_MAY}\s+be)|"
-    rf"(?:some|others)\s+(?:would|might|may)\s+say)\s+"
-    rf"{_NUMBER_BESIDE.replace('value', 'other')}{_END})",
-    re.IGNORECASE,
-)
-"""English sentences after an answer that offer another one beside it."""
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
 # "final answer", "ans", "jawaban akhir", "đáp án", "答案".
 _LABEL = (
@@ -255,9 +237,7 @@ def _is_supposed(before: str) -> bool:
 def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
     """Find the sentences after an answer that consist of another one, or offer one."""
     results = [m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start)]
-    if language.startswith("en"):
-        offers = _POSSIBLE.finditer(text, start)
-        results += [(m["value"] or m["other"]).strip(" \t$*_") for m in offers]
+    results += [value.strip(" \t$*_") for value in offered(text, start, language)]
     return [
         Place(value, "afterthought")
         for value in results

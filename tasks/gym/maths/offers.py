@@ -1,0 +1,90 @@
+"""Sentences that offer another value beside an answer: `But 16 is also possible`, `也可能是16`.
+
+Such a sentence has a number and otherwise only words of a short list, one of which offers. A
+sentence with any other word tells something else: `He also has 16 pens`.
+"""
+
+# ruff: noqa: RUF001 - signs that people type
+import functools
+import re
+from collections.abc import Iterator
+
+MOST_WORDS = 9
+"""Words before the number, or behind it."""
+_OFFERS = {
+    "en": "also|possible|possibly|plausible|might|may|could|perhaps|maybe|alternatively|"
+    "alternative|another|others?|instead|equally|too|second|option|possibility|"
+    "valid|acceptable|accept|argue|either|both|unless|if not|then again|some|"
+    "as well",
+    "id": "juga|mungkin|bisa|lain|atau|alternatif|barangkali|kemungkinan|selain itu|bisa jadi",
+    "ms": "juga|mungkin|boleh|lain|atau|alternatif|barangkali|kemungkinan|selain itu|boleh jadi",
+    "th": "ก็|อาจ|หรือ|อื่น|เป็นไปได้|เช่นกัน|ด้วย|บางที|น่าจะ",
+    "vi": "cũng|có thể|có lẽ|khác|hoặc|hay|khả năng",
+    "pt": "também|possível|possivelmente|pode|poderia|outr[ao]|ou|talvez|alternativa|igualmente",
+    "es": "también|posible|posiblemente|puede|podría|otr[ao]|o|quizás?|tal vez|"
+    "alternativa|igualmente",
+    "fr": "aussi|également|possible|peut|pourrait|autre|ou|peut-être|alternative",
+    "de": "auch|ebenfalls|möglich|möglicherweise|kann|könnte|andere|oder|vielleicht|alternative",
+    "tl": "ring?|ding?|posible|maaari|maaaring|puwede|pwede|iba|ibang|isa pang|o|siguro|baka|"
+    "marahil",
+    "zh": "也|可能|或|或者|或是|还可以|還可以|另一个|另一個|另外|其他|可以|也许|也許|或许|或許",
+}
+_OTHERS = {
+    "en": "but|however|though|although|yet|and|or|it|it's|is|be|are|was|that|this|the|"
+    "an?|answer|solution|value|result|would|you|i|one|well|works?|correct|right|"
+    "true|fine|okay|just|then|there|to|of|people|think|guess|so|still|says?|can|do|"
+    "as|good|choice|again",
+    "id": "tetapi|tapi|namun|dan|itu|ini|adalah|ialah|jawaban(?:nya)?|nilai(?:nya)?|"
+    "hasil(?:nya)?|yang|benar|betul|tepat|jadi|diterima|dapat|sebuah|satu|saja",
+    "ms": "tetapi|tapi|namun|dan|itu|ini|adalah|ialah|jawapan(?:nya)?|nilai(?:nya)?|"
+    "hasil(?:nya)?|yang|benar|betul|tepat|jadi|diterima|dapat|sebuah|satu|sahaja",
+    "th": "แต่|และ|คือ|เป็น|คำตอบ|ค่า|ได้|ถูกต้อง|ถูก|ว่า|จะ|ที่|นี้|นั้น|ครับ|ค่ะ",
+    "vi": "nhưng|tuy nhiên|và|là|đáp án|đáp số|câu trả lời|kết quả|giá trị|đúng|được|một|"
+    "nó|thì|có|chấp nhận",
+    "pt": "mas|porém|e|é|a|o|ser|está|resposta|solução|valor|resultado|correta?|correto|"
+    "certa|certo|válida?|válido|uma?|isso|aceitável|seria",
+    "es": "pero|y|es|la|el|ser|respuesta|solución|valor|resultado|correct[ao]|válid[ao]|"
+    "una?|eso|sería",
+    "fr": "mais|et|est|la|le|être|réponse|solution|valeur|résultat|correcte?|juste|une?|"
+    "cela|ce|serait",
+    "de": "aber|und|ist|die|das|sein|antwort|lösung|wert|ergebnis|richtig|korrekt|eine?|es|wäre",
+    "tl": "pero|ngunit|at|ay|ang|sagot|tama|ito|iyon|maging|na|ng|pang|pa",
+    "zh": "但|但是|不过|不過|和|与|與|是|为|為|答案|结果|結果|值|对|對|正确|正確|的|它|"
+    "这|這|成立|有|行",
+}
+_NUMBER = r"\$?(?:[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
+_GAP = r"[\s,，、:：]{0,3}"
+_DENSE = "\u0e00"
+"""From here on scripts have no spaces between words."""
+
+
+@functools.cache
+def _pattern(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Match an offering sentence, and a word of it that offers."""
+    names = {"en", "tl" if language == "fil" else language} & _OFFERS.keys()
+    offers = [word for name in sorted(names) for word in _OFFERS[name].split("|")]
+    others = [word for name in sorted(names) for word in _OTHERS[name].split("|")]
+
+    def alternatives(words: list[str]) -> str:
+        ordered = sorted(set(words), key=len, reverse=True)
+        spaced = "|".join(word for word in ordered if word[0] < _DENSE)
+        dense = "|".join(word for word in ordered if word[0] >= _DENSE)
+        return rf"(?:(?<![^\W\d_])(?:{spaced})(?![^\W\d_])" + (rf"|{dense})" if dense else ")")
+
+    word = alternatives(offers + others)
+    start = r"(?:\A|[.;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]))[\s$}*_)\]\\]{0,6}"
+    sentence = (
+        rf"{start}(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+"
+        rf"(?:{_NUMBER}\s{{0,2}}{word}\s{{0,2}})?)"
+        rf"(?P<value>{_NUMBER})(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}+)"
+        r"(?=[\s$}*_)\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
+    )
+    return re.compile(sentence, re.IGNORECASE), re.compile(alternatives(offers), re.IGNORECASE)
+
+
+def offered(text: str, start: int, language: str) -> Iterator[str]:
+    """Find the values that sentences behind a place offer beside an answer."""
+    sentence, offer = _pattern(language.partition("-")[0])
+    for match in sentence.finditer(text, start):
+        if offer.search(match["before"]) or offer.search(match["behind"]):
+            yield match["value"]

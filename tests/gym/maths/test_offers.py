@@ -1,0 +1,65 @@
+"""A sentence behind an answer that offers another value is a second answer, in every language."""
+
+import time
+
+import pytest
+
+from tasks.gym.maths.offers import offered
+
+OFFERS = {
+    "en": [
+        "But 16 is also possible.",
+        "However, 16 could also be right.",
+        "It might be 16 instead.",
+        "You could also answer 16.",
+        "Others say 16.",
+        "If not, then 16.",
+        "Unless it is 16.",
+        "There is also 16.",
+        "Both 7 and 16 are possible.",
+        "Either 7 or 16 is fine.",
+        "I would also accept 16.",
+    ],
+    "id": ["Tetapi 16 juga mungkin.", "Bisa juga 16.", "Jawaban lain adalah 16."],
+    "ms": ["Tetapi 16 juga mungkin.", "Boleh juga 16.", "Jawapan lain ialah 16."],
+    "th": ["แต่ 16 ก็เป็นไปได้", "16 ก็ถูกเช่นกัน", "คำตอบอื่นคือ 16"],
+    "vi": ["Nhưng 16 cũng có thể.", "Cũng có thể là 16.", "Đáp án khác là 16."],
+    "pt": ["Mas 16 também é possível.", "Também pode ser 16.", "Outra resposta é 16."],
+    "zh-TW": ["但16也可能。", "也可能是16。", "另一個答案是16。"],
+    "es": ["Pero 16 también es posible.", "También puede ser 16."],
+    "fil": ["Pero 16 ay posible rin.", "Maaari ring 16."],
+}
+TALES = {
+    "en": ["It is 16 steps away.", "He also has 16 pens.", "So 16 is even.", "It could not be 16."],
+    "id": ["Jadi Budi masih punya 16 apel.", "Ia juga membeli 16 pensil."],
+    "th": ["เขามีส้ม 16 ผลด้วย"],
+    "vi": ["Lan cũng có 16 quyển vở."],
+    "pt": ["Ele também tem 16 canetas."],
+    "zh-TW": ["他還有16個蘋果。"],
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"), [(one, text) for one, texts in OFFERS.items() for text in texts]
+)
+def test_words_that_only_offer_make_a_number_another_answer(language: str, sentence: str) -> None:
+    text = f"So it is 7. {sentence}"
+
+    assert ["16"] == list(offered(text, 8, language))
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"), [(one, text) for one, texts in TALES.items() for text in texts]
+)
+def test_a_sentence_with_any_other_word_tells_something_else(language: str, sentence: str) -> None:
+    assert [] == list(offered(f"So it is 7. {sentence}", 8, language))
+
+
+@pytest.mark.parametrize("unit", [". also 16", ". it is also ", ". 7 or 16 ", ".   $ "])
+def test_a_long_text_of_offers_takes_linear_time(unit: str) -> None:
+    def cpu_s(size: int) -> float:
+        start = time.process_time()
+        list(offered(unit * (size // len(unit)), 0, "en"))
+        return time.process_time() - start
+
+    assert cpu_s(40_000) < 1.0
