@@ -85,6 +85,19 @@ class Conflict(BaseModel):
     new: str
 
 
+class SliceReport(BaseModel):
+    """One domain or language over a phase of RL: means over its steps, by measure."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    value: str
+    steps: int = Field(ge=1)
+    means: dict[str, float] = Field(
+        description="k3, reward, length_tokens, truncated_share, abstained_share"
+    )
+
+
 class NightDetails(BaseModel):
     """What the page of one retraining shows besides its decision."""
 
@@ -96,6 +109,9 @@ class NightDetails(BaseModel):
         default_factory=dict, description="of the released model: 'new' and 'replayed' problems"
     )
     conflicts: tuple[Conflict, ...] = Field(default=(), description="the first of held files")
+    slices: tuple[SliceReport, ...] = Field(
+        default=(), description="of its phase of RL; () = no phase"
+    )
 
 
 def _explain(drift: FieldDrift) -> str:

@@ -37,6 +37,12 @@ class GateRecord(BaseModel):
     route_disagreement: float | None = Field(
         description="share of (token, layer) routes that differ; None under router replay"
     )
+    worst_slice: str = Field(
+        default="", description="domain or language with the largest k3 that is certain"
+    )
+    slice_k3: float = Field(
+        default=0.0, ge=0.0, description="that k3: lower end of its interval, nats"
+    )
     probe_logprob: float = Field(
         description="mean |dlogp| on canary sequences after the newest weight sync"
     )
@@ -88,6 +94,12 @@ MONITOR = "monitor/"
 """Beginning of the metric of a reward that is only watched; its name follows."""
 
 
+ACCEPTED, FRESHNESS = "tokens/accepted", "tokens/freshness"
+"""Metrics: tokens that were trained with contrast, and the share of them that is not stale."""
+SLICES = "slices/"
+"""Beginning of the metrics of a slice: 'slices/language/th/k3'."""
+
+
 class StepReport(BaseModel):
     """What one training step did. Deterministic given code, settings and inputs."""
 
@@ -96,6 +108,10 @@ class StepReport(BaseModel):
     step: int = Field(ge=1)
     policy_version: int
     metrics: dict[str, float]
+
+
+_INSIDE = ("rollout", "reward")
+"""Times within that of `collect`, or beside other parts: they are no parts of a step's sum."""
 
 
 class StepTiming(BaseModel):
@@ -110,6 +126,11 @@ class StepTiming(BaseModel):
         description="of the controller's process, all threads; without the engines' other "
         "processes and without waiting, so other programs on the machine affect them little",
     )
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Seconds of the parts that follow each other, which add up to those of the step."""
+        return {name: took for name, took in self.seconds.items() if name not in _INSIDE}
 
 
 SLICE_KINDS = ("domain", "language", "source", "level", "slice", "harmful", "harmless")

@@ -6,9 +6,15 @@ Letters: N sequences, T tokens.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import stdtrit
+
+from tasks.algorithms.intervals import CONFIDENCE
+from tasks.algorithms.slices import group_slices
 
 EXTREME_RATIO = 2.0
 QUARTERS = 4
@@ -43,6 +49,63 @@ def mismatch_metrics(
         "mismatch/extreme_share": float((gap.abs() > math.log(EXTREME_RATIO)).double().mean()),
         "mismatch/effective_share": _effective_share(gap),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class SliceMismatch:
+    """k3 of the responses of one slice, or of small slices of one kind together."""
+
+    name: str
+    """'language:th', or 'language:id + language:ms'."""
+    responses: int
+    k3: float
+    """Mean over their tokens, nats."""
+    low: float
+    """What it is at least, with the tail of the interval divided by the number of slices; 0 for
+    slices that are too small even together."""
+
+
+def k3_by_slice(
+    train_NT: torch.Tensor,
+    rollout_NT: torch.Tensor,
+    mask_NT: torch.Tensor,
+    slices_N: Sequence[Sequence[str]],
+) -> list[SliceMismatch]:
+    """Measure k3 for every slice that is judged: large ones alone, small ones of a kind together.
+
+    A response is the unit: its tokens are not independent. The interval is that of a ratio of sums
+    (Cochran 1977, 2.11). Tokens whose D is not finite are left out; `mismatch_metrics` counts them.
+
+    Args:
+        train_NT: log-probabilities of the trainer.
+        rollout_NT: of the rollout engine.
+        mask_NT: tokens that are compared; a row without any is in no slice.
+        slices_N: of every row, 'kind:value'; those of one kind are disjoint.
+    """
+    gap_NT = (train_NT - rollout_NT).double()
+    kept_NT = mask_NT & gap_NT.isfinite()
+    gap_NT = gap_NT.masked_fill(~kept_NT, 0.0)
+    sums_N, tokens_N = (torch.expm1(gap_NT) - gap_NT).sum(dim=1), kept_NT.sum(dim=1).double()
+    rows: dict[str, list[int]] = {}
+    for row, names in enumerate(slices_N):
+        for name in names if tokens_N[row] > 0 else ():
+            rows.setdefault(name, []).append(row)
+    sizes = {name: len(members) for name, members in rows.items()}
+    groups, _ = group_slices(sizes, lambda name: name.partition(":")[0])
+    judged = set(groups)
+    found = list[SliceMismatch]()
+    for group in (*groups, *((name,) for name in sorted(rows) if (name,) not in judged)):
+        members = [row for name in group for row in rows[name]]
+        count, k3 = len(members), float(sums_N[members].sum() / tokens_N[members].sum())
+        low = 0.0
+        if group in judged:
+            rest_M = sums_N[members] - k3 * tokens_N[members]
+            spread = float(rest_M.square().sum()) * count / (count - 1)
+            error = math.sqrt(spread) / float(tokens_N[members].sum())
+            tail = (1.0 - CONFIDENCE) / (2 * len(groups))
+            low = k3 - float(stdtrit(count - 1, 1.0 - tail)) * error
+        found.append(SliceMismatch(" + ".join(group), count, k3, max(0.0, low)))
+    return found
 
 
 def mismatch_anatomy(

@@ -8,6 +8,7 @@ RL-ZVP nor taught, and the tokens of grading are part of the account.
 from collections.abc import Sequence
 
 from data_schemas.ledgers import GroupOutcome, LedgerRow, TokenUse
+from data_schemas.reports import ACCEPTED, FRESHNESS, StepReport, StepTiming
 
 _USES = {
     GroupOutcome.NON_ZERO_VARIANCE: (TokenUse.TRAINED, TokenUse.NO_ADVANTAGE),
@@ -55,3 +56,33 @@ def token_uses(rows: Sequence[LedgerRow], grading: int = 0) -> dict[TokenUse, in
             remainder -= new
         uses[rest] += remainder
     return uses
+
+
+def accepted_tokens(rows: Sequence[LedgerRow]) -> tuple[int, float]:
+    """Count the tokens that some rows generated and trained with contrast, and their freshness.
+
+    What had no contrast, was masked, cut or not scored, or was taught by another model is not
+    accepted. Freshness is the share of accepted tokens that the policy sampled which the step
+    began with; of a group, it is that of all its tokens.
+
+    Returns:
+        Tokens, and the share of them from 0 to 1; 0 without a token.
+    """
+    accepted, fresh = 0, 0.0
+    for row in rows:
+        tokens = token_uses([row])[TokenUse.TRAINED]
+        sampled = sum(count for _, count in row.tokens_by_version)
+        accepted += tokens
+        fresh += tokens * (1.0 - row.stale_tokens / sampled if sampled else 1.0)
+    return accepted, fresh / accepted if accepted else 0.0
+
+
+def goodput(steps: Sequence[tuple[StepReport, StepTiming]]) -> float | None:
+    """Score some steps: accepted tokens per second times their freshness.
+
+    None where no step says how many tokens it accepted, or no time passed.
+    """
+    counted = [(one.metrics, timing) for one, timing in steps if ACCEPTED in one.metrics]
+    seconds = sum(sum(timing.parts.values()) for _, timing in counted)
+    fresh = sum(metrics[ACCEPTED] * metrics[FRESHNESS] for metrics, _ in counted)
+    return fresh / seconds if seconds > 0.0 else None

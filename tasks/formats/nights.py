@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.drift import NightDetails
+from data_schemas.drift import NightDetails, SliceReport
+from data_schemas.reports import SLICES, StepReport
 from data_schemas.rows import FACETS, QUARANTINE, Facet, Quarantined
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
@@ -34,6 +35,32 @@ def add_pass_rates(store: str, execution: str, rates: Mapping[str, Sequence[floa
     decided = {name: [rate for rate in of if rate is not None] for name, of in rates.items()}
     means = {name: sum(of) / len(of) for name, of in decided.items() if of}
     save(store, execution, night.model_copy(update={"pass_rates": means}))
+
+
+def slices_of_steps(steps: Sequence[StepReport]) -> tuple[SliceReport, ...]:
+    """Average what the steps of a phase report by slice, over the steps that have it."""
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for step in steps:
+        for metric, value in step.metrics.items():
+            if metric.startswith(SLICES):
+                kind, of, measure = metric.removeprefix(SLICES).split("/")
+                values.setdefault((kind, of), {}).setdefault(measure, []).append(value)
+    return tuple(
+        SliceReport(
+            kind=kind,
+            value=of,
+            steps=max(map(len, measures.values())),
+            means={name: sum(seen) / len(seen) for name, seen in sorted(measures.items())},
+        )
+        for (kind, of), measures in sorted(values.items())
+    )
+
+
+def add_slices(store: str, execution: str, steps: Sequence[StepReport]) -> None:
+    """Add what the phase of RL of a night reports by domain and language."""
+    night = load_night(store, execution)
+    if night is not None:
+        save(store, execution, night.model_copy(update={"slices": slices_of_steps(steps)}))
 
 
 def facets(folders: Sequence[Path]) -> list[Facet]:

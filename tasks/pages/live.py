@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from data_schemas.ledgers import TokenUse
 from data_schemas.reports import MONITOR
 from tasks.algorithms.mismatch import QUARTERS
+from tasks.algorithms.token_uses import goodput
 from tasks.algorithms.watched_rewards import divergence
 from tasks.formats.script_data import script_json, visible
 from tasks.pages.live_template import PAGE
@@ -22,8 +23,6 @@ MAX_TOKENS = 40_000
 DIGITS = 4
 """Decimals of a log-probability on the page."""
 REFRESH_S = 5
-INSIDE = ("rollout", "reward")
-"""Times within that of `collect`, or beside other parts: they are no parts of a step's sum."""
 SLOWEST = 10
 CURVES: tuple[tuple[str, str, str], ...] = (
     ("reward/mean", "Reward", "mean score of the responses with a verdict"),
@@ -65,9 +64,10 @@ def render(
     data = {
         "title": title,
         "state": ". ".join([state, *_divergences(views)]),
-        "tiles": _tiles(newest, num_steps),
+        "tiles": [*_tiles(newest, num_steps), *_goodput(views)],
         "curves": [
             *(curve for name in CURVES if (curve := _curve(views, *name))),
+            *_goodput_curve(views),
             *_monitors(views),
             *_by_place(newest),
         ],
@@ -159,6 +159,28 @@ def _curve(views: Sequence[StepView], metric: str, title: str, note: str) -> dic
     return {"title": title, "note": note, "points": points, "axis": "step"}
 
 
+def _goodput(views: Sequence[StepView]) -> list[tuple[str, str]]:
+    """Score of the newest step, and of all so far."""
+    scores = [
+        goodput([(view.report, view.timing) for view in part]) for part in (views[-1:], views)
+    ]
+    names = ("fresh accepted tokens per s", "likewise, all steps")
+    return [
+        (name, f"{one:,.1f}") for name, one in zip(names, scores, strict=True) if one is not None
+    ]
+
+
+def _goodput_curve(views: Sequence[StepView]) -> list[dict[str, Any]]:
+    points = [
+        (view.report.step, score)
+        for view in views
+        if (score := goodput([(view.report, view.timing)])) is not None
+    ]
+    note = "per second, trained with contrast: stale, masked, flat or unscored work counts nothing"
+    title = "Fresh accepted tokens"
+    return [{"title": title, "note": note, "points": points, "axis": "step"}] if points else []
+
+
 def _monitors(views: Sequence[StepView]) -> list[dict[str, Any]]:
     """Curves of the rewards that are only watched."""
     names = sorted({name for view in views for name in view.report.metrics})
@@ -215,7 +237,7 @@ def _parts(views: Sequence[StepView]) -> list[dict[str, Any]]:
 
 
 def _parts_of(view: StepView) -> dict[str, float]:
-    return {name: took for name, took in view.timing.seconds.items() if name not in INSIDE}
+    return view.timing.parts
 
 
 def _uses(views: Sequence[StepView]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_schemas.drift import Conflict, FieldDrift, NightDetails
+from data_schemas.drift import Conflict, FieldDrift, NightDetails, SliceReport
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
@@ -62,6 +62,14 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 <td class="n">{{ rate }}</td></tr>{% endfor %}
 </tbody></table></div>
 {% endif %}
+{% if night.slices %}
+<h3>Its phase of RL, by domain and language</h3>
+<div class="card scroll"><table><thead><tr><th>slice</th>{% for name in measures %}\
+<th class="n">{{ name }}</th>{% endfor %}</tr></thead><tbody>
+{% for name, cells in night.slices %}<tr><th>{{ name }}</th>\
+{% for cell in cells %}<td class="n">{{ cell }}</td>{% endfor %}</tr>{% endfor %}
+</tbody></table></div>
+{% endif %}
 {% if night.examples %}
 <details class="card"><summary>New problems <span>with most unknown words</span></summary>
 <table><tbody>{% for text in night.examples %}<tr><td><pre>{{ text }}</pre></td></tr>{% endfor %}\
@@ -83,6 +91,14 @@ has changed clearly. What one of twenty samples of the known rows exceeds counts
 
 NIGHT_PAGE = ".night.html"
 """End of the name of a night's own page; its message ends with the location."""
+MEASURES = {
+    "k3, nats": ("k3", ".1e"),
+    "reward": ("reward", ".3f"),
+    "tokens of a response": ("length_tokens", ".1f"),
+    "cut off": ("truncated_share", ".1%"),
+    "without a verdict": ("abstained_share", ".1%"),
+}
+"""Heading -> measure of a slice and its format: means over the steps of the night."""
 VERDICTS = {
     "Promoted": ("promoted", "yes"),
     "Refused": ("refused by the gate", "no"),
@@ -111,6 +127,7 @@ class NightSection:
     examples: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     conflicts: tuple[Conflict, ...]
+    slices: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def execution_of(message: str) -> str:
@@ -152,7 +169,17 @@ def section(title: str, message: str, night: NightDetails | None) -> NightSectio
         examples=tuple(map(without_personal_data, night.drift.examples)) if night else (),
         refused=tuple(sorted(night.refused.items())) if night else (),
         conflicts=tuple(map(_masked, night.conflicts)) if night else (),
+        slices=tuple(map(_slice_row, night.slices)) if night else (),
     )
+
+
+def _slice_row(one: SliceReport) -> tuple[str, tuple[str, ...]]:
+    """Write a slice and its measures, in the order of MEASURES; '' for one that no step has."""
+    cells = (
+        format(one.means[name], form) if name in one.means else ""
+        for name, form in MEASURES.values()
+    )
+    return f"{one.kind} {one.value}", tuple(cells)
 
 
 def _masked(conflict: Conflict) -> Conflict:
@@ -170,6 +197,7 @@ def render(title: str, nights: Sequence[NightSection]) -> bytes:
         TEMPLATE,
         title=title,
         nights=nights,
+        measures=tuple(MEASURES),
         style=STYLE,
         neutral=figures.NEUTRAL,
         tuned=figures.TUNED,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
-from data_schemas.rows import Domain, Message
+from data_schemas.rows import Domain, Message, Problem
 from tasks.algorithms.advantages.grouped import signed_scores
 from tasks.algorithms.advantages.table import estimate
 from tasks.algorithms.distillation import TeacherSignal
@@ -57,6 +57,8 @@ class StepBatch:
     """Sequences that the loss divides by, those that are left out included."""
     num_tokens: int
     """Response tokens of all of them."""
+    slices_N: list[tuple[str, ...]]
+    """Domain and language of every sequence: 'domain:maths', 'language:th'."""
     weights_N: torch.Tensor
     """Of a sequence in the loss: that of its prompt, which counts once whatever its group's size; 1
     where no prompt is weighed."""
@@ -141,8 +143,14 @@ def build(
         num_tokens=sum(
             item.rollout.num_sampled for entry in groups for item in entry.group.rollouts
         ),
+        slices_N=[slices_of(groups[place].group.problem) for place, _ in places],
         weights_N=weights_P[[place for place, _ in places]],
     )
+
+
+def slices_of(problem: Problem) -> tuple[str, str]:
+    """Name the slices of a problem by which a step is reported."""
+    return f"domain:{problem.domain.value}", f"language:{problem.language}"
 
 
 def prompt_weights(groups: Sequence[CollectedGroup]) -> torch.Tensor:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from data_schemas.machine_settings import Precision
 from data_schemas.reports import GateRecord, MismatchDecision
 from data_schemas.rl_settings import MismatchSettings, OldPolicy
+from tasks.algorithms.mismatch import SliceMismatch
 from tasks.engines.protocols import RolloutEngine, TokenBatch, Trainer
 from tasks.errors import EngineError
 
@@ -41,8 +42,12 @@ def decide(
     check_weight_sync: float,
     settings: MismatchSettings,
     correcting: Sequence[str] = (),
+    slices: Sequence[SliceMismatch] = (),
 ) -> GateRecord:
     """Decide on a step by its k3, and by its tokens without a finite log-probability.
+
+    A domain or a language counts as the step does, once its k3 is above a bound for certain: the
+    mean over a step hides a language of a twentieth of its responses.
 
     Args:
         step: number of the step.
@@ -50,7 +55,16 @@ def decide(
         check_weight_sync: mean |dlogp| on the canaries, nats.
         settings: bounds of k3.
         correcting: kinds of the terms that correct every step.
+        slices: k3 of every slice.
     """
+    worst = max(slices, key=lambda one: one.low, default=None)
+    certain = worst.low if worst else 0.0
+    named = (
+        f"k3 of {worst.name} is {worst.k3:.2e} on {worst.responses} responses, at least "
+        f"{certain:.2e} for certain, above mismatch."
+        if worst
+        else ""
+    )
     k3, overflow = metrics["mismatch/k3"], int(metrics["mismatch/overflow_tokens"])
     if overflow:
         decision = MismatchDecision.PAUSE
@@ -58,12 +72,17 @@ def decide(
     elif not k3 <= settings.pause_above:  # NaN pauses as well
         decision = MismatchDecision.PAUSE
         reason = f"k3 {k3:.2e} is above mismatch.pause_above {settings.pause_above:.0e}"
+    elif certain > settings.pause_above:
+        decision, reason = MismatchDecision.PAUSE, f"{named}pause_above {settings.pause_above:.0e}"
     elif settings.old_policy is OldPolicy.ROLLOUT:
         decision = MismatchDecision.PROCEED
         reason = f"k3 {k3:.2e} of a sample; the policy ratio is to the rollout engine"
     elif k3 > settings.correct_above:
         decision = MismatchDecision.CORRECT
         reason = f"k3 {k3:.2e} is above mismatch.correct_above {settings.correct_above:.0e}"
+    elif certain > settings.correct_above:
+        decision = MismatchDecision.CORRECT
+        reason = f"{named}correct_above {settings.correct_above:.0e}"
     elif correcting:
         decision, reason = MismatchDecision.CORRECT, f"terms has {', '.join(correcting)}"
     else:
@@ -78,6 +97,8 @@ def decide(
         effective_share=metrics["mismatch/effective_share"],
         overflow_tokens=overflow,
         route_disagreement=metrics.get("mismatch/route_disagreement"),
+        worst_slice=worst.name if worst and certain else "",
+        slice_k3=certain,
         probe_logprob=check_weight_sync,
     )
 

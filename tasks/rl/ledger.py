@@ -3,7 +3,7 @@
 Conservation: over a phase, the generated tokens of all rows are the rollout engine's own count.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,19 +19,24 @@ from data_schemas.ledgers import (
 )
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.references import monitor_label
-from data_schemas.reports import MONITOR
+from data_schemas.reports import ACCEPTED, FRESHNESS, MONITOR, SLICES
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import AgentTurn, KeptSets, Rollout, ScoredRollout, StopReason
 from data_schemas.rows import Domain, Problem
 from tasks.algorithms.above_graded import above_graded
 from tasks.algorithms.length_bias import length_bias
-from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
+from tasks.algorithms.mismatch import (
+    SliceMismatch,
+    k3_by_slice,
+    mismatch_anatomy,
+    mismatch_metrics,
+)
 from tasks.algorithms.routing import disagreement, missing_rows
-from tasks.algorithms.token_uses import token_uses
+from tasks.algorithms.token_uses import accepted_tokens, token_uses
 from tasks.engines.protocols import TokenScores
 from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED
-from tasks.rl.batch import StepBatch
+from tasks.rl.batch import StepBatch, slices_of
 from tasks.rl.collector import InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, is_tie, scores_vary
 
@@ -83,6 +88,12 @@ def use_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
     del uses[TokenUse.GRADING]
     total = max(1, sum(uses.values()))
     return {f"tokens/{use}_share": count / total for use, count in uses.items()}
+
+
+def accepted_metrics(rows: Sequence[LedgerRow]) -> dict[str, float]:
+    """Tokens that were trained with contrast, and the share of them that is not stale."""
+    accepted, freshness = accepted_tokens(rows)
+    return {ACCEPTED: float(accepted), FRESHNESS: freshness}
 
 
 def domain_metrics(shares: Mapping[Domain, float], rows: Sequence[LedgerRow]) -> dict[str, float]:
@@ -463,6 +474,44 @@ def mismatch_of(
             old.experts_NTLK.flatten(0, 1), recorded_NTLK.flatten(0, 1)
         )
     return metrics
+
+
+def slices_of_mismatch(
+    batch: StepBatch, old: TokenScores, rows: torch.Tensor | None = None
+) -> list[SliceMismatch]:
+    """Measure k3 by domain and language; arguments as in `mismatch_of`."""
+    response_NT = _of_rows(batch.tokens.response_NT, rows)
+    rollout_NT = batch.tokens.columns["rollout_logprobs"]
+    return k3_by_slice(old.logprobs_NT, rollout_NT, response_NT, batch.slices_N)
+
+
+def slice_metrics(
+    groups: Sequence[CollectedGroup], mismatch: Sequence[SliceMismatch] = ()
+) -> dict[str, float]:
+    """Report reward, length, cuts, abstentions and k3 of a step by domain and language.
+
+    A reward is the mean over the responses with a verdict, and absent without one; shares are of
+    all responses. k3 is that of a slice alone, however small.
+    """
+    items: defaultdict[str, list[ScoredRollout]] = defaultdict(list)
+    for entry in groups:
+        for name in slices_of(entry.group.problem):
+            items[name].extend(entry.group.rollouts)
+    metrics: dict[str, float] = {}
+    for name, mine in sorted(items.items()):
+        scores = [item.verdict.score for item in mine if item.verdict.score is not None]
+        cut = sum(item.rollout.stop_reason is StopReason.LENGTH for item in mine)
+        measures = {
+            "length_tokens": sum(item.rollout.num_sampled for item in mine) / len(mine),
+            "truncated_share": cut / len(mine),
+            "abstained_share": 1.0 - len(scores) / len(mine),
+        }
+        if scores:
+            measures["reward"] = sum(scores) / len(scores)
+        prefix = f"{SLICES}{name.replace(':', '/')}"
+        metrics |= {f"{prefix}/{measure}": value for measure, value in measures.items()}
+    alone = [one for one in mismatch if " + " not in one.name]
+    return metrics | {f"{SLICES}{one.name.replace(':', '/')}/k3": one.k3 for one in alone}
 
 
 def _alive(entry: CollectedGroup) -> bool:

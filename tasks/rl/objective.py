@@ -60,11 +60,14 @@ def correcting_kinds(settings: RLSettings) -> list[str]:
 def acting_terms(settings: RLSettings, decision: GateRecord) -> tuple[TermSettings, ...]:
     """Return the terms that act on a step, in their order.
 
-    A step whose k3 is above the bound is first of all corrected, unless a term that is listed
-    weighs by the ratio of trainer and rollout engine.
+    A step whose k3, or that of a slice for certain, is above the bound is first of all corrected,
+    unless a term that is listed weighs by the ratio of trainer and rollout engine.
     """
     mismatch = settings.engines.mismatch
-    exceeds = decision.decision is MismatchDecision.CORRECT and decision.k3 > mismatch.correct_above
+    exceeds = (
+        decision.decision is MismatchDecision.CORRECT
+        and max(decision.k3, decision.slice_k3) > mismatch.correct_above
+    )
     listed = find_terms(settings.terms)
     if exceeds and all(one.engine_gap < EngineGap.WEIGHS for one in listed):
         return (mismatch.corrected_by, *settings.terms)

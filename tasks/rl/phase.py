@@ -60,7 +60,13 @@ from tasks.rl.collector import Collector, StepRollouts, first_state
 from tasks.rl.ended import keeping_ended
 from tasks.rl.groups import without_problems
 from tasks.rl.learned import PromptMemory, learned_in, write_learned
-from tasks.rl.ledger import ABOVE_GRADED, ABOVE_GRADED_ERROR, domain_metrics, use_metrics
+from tasks.rl.ledger import (
+    ABOVE_GRADED,
+    ABOVE_GRADED_ERROR,
+    accepted_metrics,
+    domain_metrics,
+    use_metrics,
+)
 from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
 from tasks.rl.reuse import Responses, write_responses
@@ -442,6 +448,7 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         "verified_tokens": round(sum(r.metrics["rollout/verified_tokens"] for r in reports)),
         **use_metrics(rows),
         **domain_metrics(phase.settings.domains, rows),
+        **accepted_metrics(rows),
         "saved_tokens": sum(row.saved_tokens for row in rows),
         "corrected_steps": sum(record.decision is MismatchDecision.CORRECT for record in gates),
         "last_solved_share": _mean(

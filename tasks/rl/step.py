@@ -48,6 +48,7 @@ from tasks.rl.batch import (
 )
 from tasks.rl.collector import StepRollouts
 from tasks.rl.ledger import (
+    accepted_metrics,
     collect_metrics,
     domain_metrics,
     ledger_rows,
@@ -56,6 +57,8 @@ from tasks.rl.ledger import (
     policy_metrics,
     prompt_costs,
     skip_metrics,
+    slice_metrics,
+    slices_of_mismatch,
     use_metrics,
 )
 from tasks.rl.objective import (
@@ -133,8 +136,14 @@ def one_step(
     mismatch = mismatch_of(batch, sampled, seen_N) | kept_mass(
         engines, batch, sampled, collected.step
     )
+    slices = slices_of_mismatch(batch, sampled, seen_N)
     decision = gate.decide(
-        collected.step, mismatch, probe, settings.engines.mismatch, correcting_kinds(settings)
+        collected.step,
+        mismatch,
+        probe,
+        settings.engines.mismatch,
+        correcting_kinds(settings),
+        slices,
     )
     if decision.decision is MismatchDecision.PAUSE:  # a paused step has no other record
         state.write_pause(engines.folder, decision)
@@ -190,7 +199,9 @@ def one_step(
         | dict(signal.metrics)
         | term_metrics(terms, losses)
         | use_metrics(ledger)
+        | accepted_metrics(ledger)
         | skip_metrics(ledger)
+        | slice_metrics(collected.groups, slices)
         | domain_metrics(settings.domains, ledger)
         | length_metrics(collected, batch, uses)
         | measured

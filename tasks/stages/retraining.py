@@ -40,7 +40,7 @@ from tasks.platform.shell import shell
 from tasks.provenance.lineage.registry import GATE_FILE, RELEASED
 from tasks.provenance.lineage.stage import workplace
 from tasks.provenance.lineage.statements import chain
-from tasks.provenance.release import evidence
+from tasks.provenance.release import evidence, monitors
 from tasks.retraining import demo, drift, inbox, outcome, processed, ruling, suspicion, worth
 from tasks.retraining.intake import approvals, count, take_in
 from tasks.stages.runner import Inputs, Outputs, Record, StageResult, Work, run
@@ -276,6 +276,10 @@ def record_skip(
     return f"Not retrained: {decision.reason}.{question}"
 
 
+RETRAIN = "rl/retrain"
+"""The phase of RL of a night."""
+
+
 @shell("conclude")
 def conclude(
     settings: RetrainSettings,
@@ -290,6 +294,8 @@ def conclude(
     practised = evidence.practised(statements, workplace(context.store))
     learned_from = practised.explain() if practised else "None of its rows was trained on"
     facts = statements[candidate.statement].facts
+    steps = monitors.steps_behind(statements, workplace(context.store)).get(RETRAIN, [])
+    nights.add_slices(context.store.uri, context.execution.id, steps)
     suspects, learned = outcome.divide(decision, files)
     gate = GateDecision.model_validate_json(store_at(f"{candidate.uri}/{GATE_FILE}").read_bytes())
     end = outcome.conclude(facts, learned, gate.failed)

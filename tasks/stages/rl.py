@@ -14,6 +14,7 @@ from data_schemas.artifacts import (
 )
 from data_schemas.rl_settings import AnyRecipe, RecipePhase, RLSettings
 from data_schemas.rows import Domain, Parent
+from tasks.algorithms.token_uses import goodput
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.pages.publisher import Publisher, page_name
@@ -32,6 +33,9 @@ from tasks.rl.views import page_of_phase
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
 from tasks.training.foundation.named_models import replace_models
 
+GOODPUT = "tokens/accepted_per_s"
+"""Metric in MLflow: accepted tokens per second times freshness; it differs from run to run, so that
+it is in no report."""
 NO_STEPS = "settings.steps is 0: the start model is passed on"
 
 
@@ -132,6 +136,8 @@ def _train(
             for step in phases.train(phase, scorer, state.stop):
                 state.commit()
                 record.metrics(step.report.step, step.report.metrics)
+                if (score := goodput([(step.report, step.timing)])) is not None:
+                    record.metrics(step.report.step, {GOODPUT: score})
                 parts = {f"seconds/{part}": s for part, s in step.timing.seconds.items()}
                 telemetry.show(parts, {"stage": work.name, "execution": context.execution.id})
                 pages.publish(partial(page, total, step.report.step, running=True))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.algorithms.mismatch import mismatch_anatomy, mismatch_metrics
+from tasks.algorithms.mismatch import k3_by_slice, mismatch_anatomy, mismatch_metrics
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 
@@ -128,3 +128,50 @@ def test_tokens_without_a_finite_difference_are_left_out_of_the_anatomy():
     assert 0.1 == pytest.approx(found["abs_logprob_max"])
     assert 0.2 == pytest.approx(found["sequence_log_ratio"])
     assert {} == anatomy(torch.full((1, 2), torch.nan))
+
+
+def responses(gaps):
+    """A response of four tokens for each difference between the engines."""
+    train_NT = torch.tensor([[gap] * 4 for gap in gaps], dtype=torch.float64)
+    return train_NT, torch.zeros_like(train_NT), torch.ones_like(train_NT, dtype=torch.bool)
+
+
+def test_a_language_of_a_twentieth_whose_engines_disagree_is_found_in_a_quiet_step():
+    noise = np.random.default_rng(0).normal(0.0, 0.02, 400)
+    noise[:20] += 0.8
+    slices = [("domain:maths", "language:th" if row < 20 else "language:en") for row in range(400)]
+
+    found = {one.name: one for one in k3_by_slice(*responses(noise), slices)}
+
+    assert {"domain:maths", "language:en", "language:th"} == found.keys()
+    assert 20 == found["language:th"].responses
+    assert found["language:th"].low > 0.1 > found["domain:maths"].k3
+    assert found["language:en"].low < 1e-3
+    assert found["language:th"].low < found["language:th"].k3
+
+
+def test_small_slices_of_a_kind_are_judged_together_and_alone_only_reported():
+    noise = np.random.default_rng(0).normal(0.6, 0.02, 24)
+    slices = [(f"language:{'vi' if row % 2 else 'th'}",) for row in range(24)]
+
+    found = {one.name: one for one in k3_by_slice(*responses(noise), slices)}
+
+    assert {"language:th + language:vi", "language:th", "language:vi"} == found.keys()
+    assert 0.0 == found["language:th"].low == found["language:vi"].low
+    assert found["language:th + language:vi"].low > 0.1
+
+
+def test_one_wild_response_makes_no_slice_certain():
+    gaps = [0.0] * 39 + [4.0]
+    (one,) = k3_by_slice(*responses(gaps), [("language:en",)] * 40)
+
+    assert one.k3 > 1.0
+    assert 0.0 == one.low
+
+
+def test_rows_without_a_finite_token_are_in_no_slice():
+    train_NT, rollout_NT, mask_NT = responses([0.1, float("inf")])
+    found = k3_by_slice(train_NT, rollout_NT, mask_NT, [("language:en",), ("language:th",)])
+
+    assert ["language:en"] == [one.name for one in found]
+    assert [] == k3_by_slice(train_NT, rollout_NT, mask_NT & False, [(), ()])

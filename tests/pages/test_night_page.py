@@ -3,6 +3,8 @@
 import pytest
 
 from data_schemas.drift import Conflict, Drift, FieldDrift, NightDetails, ValueShare
+from data_schemas.reports import StepReport
+from tasks.formats.nights import slices_of_steps
 from tasks.pages.night_page import execution_of, render, section
 from tasks.retraining.ruling import question
 
@@ -110,3 +112,23 @@ def test_a_value_in_any_script_is_drawn_as_text():
 )
 def test_a_message_names_the_execution_whose_rows_were_read(message, execution):
     assert execution == execution_of(message)
+
+
+def test_a_night_shows_its_phase_of_rl_by_domain_and_language():
+    steps = [
+        StepReport(step=n, policy_version=n, metrics=metrics)
+        for n, metrics in enumerate(
+            [
+                {"slices/language/th/k3": 0.002, "slices/language/th/truncated_share": 0.5},
+                {"slices/language/th/truncated_share": 0.25, "reward/mean": 1.0},
+            ],
+            start=1,
+        )
+    ]
+    night = NIGHT.model_copy(update={"slices": slices_of_steps(steps)})
+
+    page = render("t", [section("x", "Promoted: ok", night)]).decode()
+
+    assert '<th>language th</th><td class="n">2.0e-03</td><td class="n"></td>' in page
+    assert "37.5%" in page
+    assert "by domain and language" not in render("t", [section("x", "Promoted", NIGHT)]).decode()

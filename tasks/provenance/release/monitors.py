@@ -10,8 +10,8 @@ from tasks.algorithms.watched_rewards import change
 from tasks.store.objects import localise
 
 
-def changes_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[MonitorChange, ...]:
-    """Compare the halves of every RL phase of a chain, by monitor; empty without monitors.
+def steps_behind(chain: Mapping[str, Statement], cache: Path) -> dict[str, list[StepReport]]:
+    """Read the reports of the steps of every RL phase of a chain, by stage.
 
     Args:
         chain: from `tasks.provenance.lineage.statements.chain`.
@@ -21,16 +21,26 @@ def changes_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[Monitor
         DataError: a report is missing.
         TamperError: a report was changed.
     """
-    found = list[MonitorChange]()
+    found = dict[str, list[StepReport]]()
     for statement in chain.values():
         reports = [output for output in statement.outputs if output.role == "report"]
         if not statement.stage.startswith("rl/") or not reports:
             continue
         path = localise(reports[0].uri, reports[0].digest, cache) / STEPS_FILE
         lines = path.read_bytes().splitlines() if path.exists() else []
-        steps = [StepReport.model_validate_json(line) for line in lines]
-        found += changes_of(statement.stage, steps)
-    return tuple(found)
+        found[statement.stage] = [StepReport.model_validate_json(line) for line in lines]
+    return found
+
+
+def changes_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[MonitorChange, ...]:
+    """Compare the halves of every RL phase of a chain, by monitor; empty without monitors.
+
+    Args:
+        chain: as `steps_behind`, whose errors it has.
+        cache: likewise.
+    """
+    phases = steps_behind(chain, cache)
+    return tuple(one for stage, steps in phases.items() for one in changes_of(stage, steps))
 
 
 def changes_of(stage: str, steps: Sequence[StepReport]) -> list[MonitorChange]:

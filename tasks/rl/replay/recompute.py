@@ -22,7 +22,7 @@ from tasks.errors import DataError
 from tasks.rl import gate, objective
 from tasks.rl import step_snapshot as snapshots
 from tasks.rl.batch import StepBatch, build, token_advantages
-from tasks.rl.ledger import mismatch_of
+from tasks.rl.ledger import mismatch_of, slices_of_mismatch
 from tasks.rl.step_snapshot import StepOutputs, StepSnapshot
 from tasks.store.files import canonical_json
 
@@ -132,6 +132,7 @@ def _compare_gate(snapshot: StepSnapshot, batch: StepBatch) -> OutputComparison:
         snapshot.gate.probe_logprob,
         snapshot.settings.engines.mismatch,
         objective.correcting_kinds(snapshot.settings),
+        slices_of_mismatch(batch, snapshots.drawn_scores(snapshot), rows),
     )
     same = canonical_json(again) == canonical_json(snapshot.gate)
     difference = "" if same else f"recorded {snapshot.gate}, repeated {again}"

@@ -172,3 +172,15 @@ def test_a_monitor_has_a_curve_and_its_fall_against_a_rise_stands_at_the_top():
     assert "Monitor: abstained" not in text
     calm = [step(n, **{"monitor/form": 0.5}) for n in range(1, 9)]
     assert "falls" not in render("x", "running", calm, RESPONSES, num_steps=10, running=True)
+
+
+def test_the_score_that_counts_is_of_the_newest_step_and_of_all():
+    """Four seconds each: 100 of 200 accepted tokens fresh, then none of 50."""
+    counts = ({"tokens/accepted": 200.0, "tokens/freshness": 0.5}, {"tokens/accepted": 50.0})
+    views = [step(n, **({"tokens/freshness": 0.0} | count)) for n, count in enumerate(counts, 1)]
+
+    text = render("x", "running", views, RESPONSES, num_steps=10, running=True)
+
+    assert '["fresh accepted tokens per s", "0.0"]' in text.replace('","', '", "')
+    assert '["likewise, all steps", "12.5"]' in text.replace('","', '", "')
+    assert "fresh accepted" not in page()

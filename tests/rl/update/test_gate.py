@@ -10,7 +10,7 @@ from data_schemas.reports import MismatchDecision
 from data_schemas.rl_settings import MismatchSettings
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.verdicts import scored
-from tasks.algorithms.mismatch import mismatch_metrics
+from tasks.algorithms.mismatch import SliceMismatch, mismatch_metrics
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.embedded.trainer import TorchTrainer
@@ -54,6 +54,24 @@ def test_the_decision_follows_from_k3(k3, decision):
     record = decide(7, metrics(k3), 0.0, SETTINGS)
 
     assert (7, decision) == (record.step, record.decision)
+
+
+@pytest.mark.parametrize(
+    ("low", "decision"),
+    [
+        (0.0, MismatchDecision.PROCEED),
+        (2e-2, MismatchDecision.CORRECT),
+        (0.2, MismatchDecision.PAUSE),
+    ],
+)
+def test_a_slice_whose_k3_is_above_a_bound_for_certain_decides_for_the_step(low, decision):
+    slices = [SliceMismatch("language:th", 30, 0.3, low), SliceMismatch("domain:maths", 90, 0.0, 0)]
+
+    record = decide(7, metrics(1e-3), 0.0, SETTINGS, slices=slices)
+
+    assert decision is record.decision
+    assert low == record.slice_k3
+    assert ("language:th" in record.reason) == (low > 0.0)
 
 
 def test_a_step_with_tokens_that_overflow_is_not_trained_however_small_its_k3():

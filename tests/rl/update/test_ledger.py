@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from data_schemas.ledgers import GroupOutcome, TokenUse
 from data_schemas.rows import Domain
 from tasks.algorithms.kept_sets import end_to_end
 from tasks.algorithms.losses.protocol import TokenPlan
+from tasks.algorithms.mismatch import SliceMismatch
 from tasks.algorithms.terms.fold import fold_step, lost_tokens
 from tasks.algorithms.terms.kl import KL
 from tasks.algorithms.token_uses import token_uses
@@ -18,6 +21,7 @@ from tasks.rl.ledger import (
     length_metrics,
     prompt_costs,
     skip_metrics,
+    slice_metrics,
     use_metrics,
 )
 from tests.algorithms.signals import signal_of, terms_of
@@ -311,3 +315,20 @@ def test_a_prompt_counts_in_the_shares_of_domains_by_its_weight(settings, entry)
 
     assert 0.0 == found["domains/moved_share"]
     assert 0.75 == found["domains/trained_maths"]
+
+
+def test_a_step_reports_every_domain_and_language_by_itself(entry):
+    thai = entry([1.0, None, 0.0, 1.0], lengths=[2, 4, 6, 8])
+    other = replace(thai.group, problem=thai.group.problem.model_copy(update={"language": "th"}))
+    groups = [replace(thai, group=other), entry([0.0] * 4, number=1)]
+    k3 = [SliceMismatch("language:th", 4, 0.25, 0.0), SliceMismatch("domain:a + domain:b", 9, 1, 1)]
+
+    found = slice_metrics(groups, k3)
+
+    assert 5.0 == found["slices/language/th/length_tokens"]
+    assert 0.25 == found["slices/language/th/abstained_share"]
+    assert found["slices/language/th/reward"] == pytest.approx(2 / 3)
+    assert 0.25 == found["slices/language/th/k3"]
+    assert 0.0 == found["slices/language/en/reward"] == found["slices/language/en/truncated_share"]
+    assert found["slices/domain/maths/reward"] == pytest.approx(2 / 7)
+    assert not [name for name in found if "+" in name]
