@@ -21,6 +21,7 @@ from tasks.provenance.audit.chain import (
     Fields,
     cited,
     detail,
+    endpoints,
     facts_of,
     file_line,
     files_of,
@@ -206,33 +207,14 @@ def _tests(chain: Chain) -> Finding:
     return Fulfilment.PARTLY, f"{text}\n\n{facts_of(chain.stages_of('release'))}"
 
 
-def _endpoints(chain: Chain) -> list[str]:
-    """Name the judges and teachers behind addresses, whose weights nobody hashed."""
-    found: dict[str, None] = {}
-    for node in chain.stages:
-        for address in _addresses(json.loads(detail(node, "settings") or "{}")):
-            found[address] = None
-    return list(found)
-
-
-def _addresses(value: object) -> list[str]:
-    if isinstance(value, dict):
-        own = value.get("address")
-        here = [own] if isinstance(own, str) and own else []
-        return here + [one for part in value.values() for one in _addresses(part)]
-    if isinstance(value, list):
-        return [one for part in value for one in _addresses(part)]
-    return []
-
-
 def _provider(chain: Chain) -> Finding:
-    if not (names := _endpoints(chain)):
+    if not (names := endpoints(chain.report)):
         return Fulfilment.NOTHING_TO_DO, "No stage used a model of a provider."
     return Fulfilment.NOT_MET, f"Which model answered at {', '.join(names)} is not proved."
 
 
 def _trainers(chain: Chain) -> Finding:
-    names = _endpoints(chain)
+    names = endpoints(chain.report)
     read = cited(
         (node, f"`{name.removeprefix('read ')}` sha256 `{value}`")
         for node in chain.stages_of("rl")

@@ -11,6 +11,7 @@ from tasks.formats.licences import licence_of, responsible_for
 
 BLANK = "**Blank**: no statement says it."
 _DIGITS = 12
+_ENDPOINT = ("http://", "https://")
 _MODELS = ("ingest/", "foundation")
 """Stages that read a model from outside."""
 Fields = Sequence[tuple[str, str]]
@@ -68,6 +69,32 @@ def files_of(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
         for parent in node.parents:
             if parent in origins:
                 yield from ((node, uri, sha256) for uri, sha256 in origins[parent].details)
+
+
+def endpoints(report: AuditReport) -> list[str]:
+    """Name the models behind addresses that stages asked: judges, teachers, guards, encoders.
+
+    Nobody hashed their weights, so no audit proves which model answered. A judge in a folder is an
+    object of the chain like any other.
+    """
+    found: dict[str, None] = {}
+    for node in report.nodes:
+        if node.kind == NodeKind.STAGE:
+            settings = json.loads(detail(node, "settings") or "{}")
+            found |= dict.fromkeys(_addresses(settings))
+    return list(found)
+
+
+def _addresses(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        own = value.get("address")
+        if isinstance(own, str) and own.startswith(_ENDPOINT):
+            yield own
+        for part in value.values():
+            yield from _addresses(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _addresses(part)
 
 
 def file_line(chain: Chain, uri: str, sha256: str) -> str:

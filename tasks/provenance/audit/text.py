@@ -2,6 +2,7 @@
 
 from data_schemas.audits import AuditNode, AuditReport, NodeKind
 from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
+from tasks.provenance.audit.chain import endpoints
 
 
 def chain_text(report: AuditReport) -> str:
@@ -55,10 +56,15 @@ def verdict(report: AuditReport) -> str:
         agrees = f", and MLflow agrees in: {COMPARED} (not compared: {NOT_COMPARED})"
         catalogue = agrees if report.has_catalogue else "; MLflow was not asked"
         counts = f" Executions: {report.executions}. Pages: {report.pages}."
-        beside = f"{counts}{_stamp(report)} {vouchers(report)}"
+        beside = f"{counts}{_stamp(report)}{_not_proved(report)} {vouchers(report)}"
         return f"PROVED: {checked}, all as recorded{catalogue}.{beside}"
     count = len(report.findings)
     return f"BROKEN: {count} finding{'s' * (count != 1)}; {checked}. {vouchers(report)}"
+
+
+def _not_proved(report: AuditReport) -> str:
+    names = endpoints(report)
+    return f" Not proved: which model answered at {', '.join(names)}." if names else ""
 
 
 def _stamp(report: AuditReport) -> str:

@@ -5,8 +5,12 @@ import re
 import pytest
 
 from data_schemas.audits import Finding
+from data_schemas.settings import ReleaseSettings
+from tasks.platform.console import COMMANDS, MODULES
+from tasks.provenance.audit.aisvs import CRITERIA
 from tasks.provenance.audit.papers import BLANK, paper
 from tasks.provenance.audit.walk import audit
+from tests.test_layout import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +98,14 @@ def test_a_chain_that_is_broken_meets_no_criterion_of_integrity(chain):
 
     for number in ("1.1.3", "1.2.2", "3.5.3", "3.5.4", "6.1.3", "6.2.2"):
         assert re.search(rf"^## {number} .*\n\n\*\*Not met\.", text, re.MULTILINE), number
+
+
+def test_every_criterion_of_the_list_has_its_line_in_the_guide():
+    guide = (ROOT / "docs/audit.md").read_text()
+    lines = dict(re.findall(r"^\| (\d\.\d\.\d) \| (.+) \|$", guide, re.MULTILINE))
+
+    assert [one.number for one in CRITERIA] == list(lines)
+    commands = re.findall(r"`eachprompt ([a-z-]+)", " ".join(lines.values()))
+    assert set() == set(commands) - {*COMMANDS, *MODULES}
+    release = re.findall(r"`release\.(\w+)", " ".join(lines.values()))
+    assert set() == set(release) - ReleaseSettings.model_fields.keys()

@@ -163,3 +163,18 @@ def test_no_name_ends_the_data_of_the_page_or_keeps_it_from_ending():
 
     assert "<" not in data
     assert [["<!--<script>", "</script><!--"]] == json.loads(data)["s" * 12]["findings"]
+
+
+def test_a_model_behind_an_address_is_named_as_not_proved_and_one_in_a_folder_is_not():
+    settings = {
+        "rewards": {"judge": {"kind": "http", "address": "http://judge:8000/v1", "model": "j"}},
+        "teachers": [{"address": "/models/teacher"}],
+        "publisher": {"url": "https://example.com"},
+    }
+    asked = node("j").model_copy(update={"details": (("settings", json.dumps(settings)),)})
+    sound = report()
+    with_judge = sound.model_copy(update={"nodes": (*sound.nodes, asked)})
+
+    assert "Not proved" not in verdict(sound)
+    assert verdict(with_judge).startswith("PROVED: ")
+    assert "Not proved: which model answered at http://judge:8000/v1." in verdict(with_judge)
