@@ -55,7 +55,7 @@ def problem(verifier: str, gold: object = None) -> Problem:
 
 
 REWARD = """
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 
 
 def polite(problem, response):

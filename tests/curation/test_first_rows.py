@@ -87,7 +87,7 @@ answer: {value: "{cat}"}
 """
 REWARD = """
 import json
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 
 def exact(problem, response):
     right = json.loads(problem.answer)["value"]

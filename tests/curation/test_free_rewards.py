@@ -31,7 +31,7 @@ answer: {correct: ["{cat}"]}
 options: [shoes, toys, books]
 """
 POLITE = """
-from data_schemas.rows import scored
+from data_schemas.verdicts import scored
 
 
 def polite(problem, response):

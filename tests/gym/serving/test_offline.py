@@ -92,7 +92,7 @@ def test_a_row_of_a_file_names_no_code_that_was_not_listed(tmp_path, monkeypatch
 def test_a_verifier_of_the_users_own_scores_when_it_is_listed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(
-        "from data_schemas.rows import scored\n\n"
+        "from data_schemas.verdicts import scored\n\n"
         "def polite(problem, response):\n    return scored(1.0, 'polite')\n"
     )
     (tmp_path / "in.jsonl").write_text(json.dumps({**row(0), "verifier": "own.py:polite"}))

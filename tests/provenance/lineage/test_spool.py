@@ -208,7 +208,7 @@ def test_a_killed_stage_is_shipped_by_the_next_one_and_filed_away(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-from data_schemas.statements import MetricsLogged
+from data_schemas.events import MetricsLogged
 from tasks.provenance.lineage.spool import new_spool
 spool = new_spool(Path(sys.argv[1]), "e1.rl")
 for step in range(3):
