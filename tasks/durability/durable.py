@@ -13,7 +13,6 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from tasks.durability.upload import Counts, Pointer, Uploader, fetch_newest, newest_step
-from tasks.durability.upload_nodes import ask_nodes
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 
@@ -87,6 +86,9 @@ def keep_durable(
     Raises:
         EngineError: the durable storage does not answer; it must not start from zero.
     """
+    # Imported here: stages that hold no model do not wait for torch.
+    from tasks.durability.upload_nodes import ask_nodes
+
     restore_uploaded(folder, uri, slot)
     uploader = Uploader(folder, store_at(uri))
     uploads = StateUploads(uploader, uri, slot)

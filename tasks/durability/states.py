@@ -17,15 +17,17 @@ import functools
 import json
 import logging
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tasks.engines.protocols import Trainer
-from tasks.engines.team.hashing import hash_in_team
 from tasks.errors import TamperError
 from tasks.provenance.lineage.signatures.working import seal, unseal
 from tasks.store.files import canonical_json, sha256_file, staged_folder
 from tasks.store.manifest import MANIFEST, folder_manifest
+
+if TYPE_CHECKING:  # it loads torch, and every stage loads this module
+    from tasks.engines.protocols import Trainer
 
 KEPT_STATES = 2
 KIND = "state"
@@ -40,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 def commit(
-    folder: Path, step: int, trainer: Trainer, files: Mapping[str, bytes], records: Iterable[str]
+    folder: Path, step: int, trainer: "Trainer", files: Mapping[str, bytes], records: Iterable[str]
 ) -> None:
     """Save a state atomically, and drop states that are no longer needed.
 
@@ -57,14 +59,14 @@ def commit(
         for name, payload in files.items():
             (staged / name).write_bytes(payload)
         trainer.save(staged)
-        manifest = folder_manifest(staged, hashed=hash_in_team)
+        manifest = folder_manifest(staged, hashed=_hashed)
         # The manifest last: a state without one was not finished.
         (staged / SIGNATURE).write_bytes(seal(KIND, signed_name(folder.name, step), manifest))
         (staged / MANIFEST).write_bytes(manifest)
     _drop_old(folder)
 
 
-def restore(folder: Path, trainer: Trainer) -> Path | None:
+def restore(folder: Path, trainer: "Trainer") -> Path | None:
     """Load the newest complete state into the trainer; return its folder, None if there is none.
 
     Damaged states and files left incomplete by a killed process are removed.
@@ -200,4 +202,11 @@ def _stamps(path: Path) -> tuple[tuple[int, ...], ...]:
 @functools.lru_cache(maxsize=2 * KEPT_STATES)
 def _matches(path: Path, _: tuple[tuple[int, ...], ...]) -> bool:
     """Hash a state, once while its stamps stay: it may be terabytes, and a restart asks often."""
-    return (path / MANIFEST).read_bytes() == folder_manifest(path, {SIGNATURE}, hash_in_team)
+    return (path / MANIFEST).read_bytes() == folder_manifest(path, {SIGNATURE}, _hashed)
+
+
+def _hashed(paths: Sequence[Path]) -> list[str]:
+    # Imported here: stages that hold no model do not wait for torch.
+    from tasks.engines.team.hashing import hash_in_team
+
+    return hash_in_team(paths)

@@ -1,12 +1,14 @@
 """A choice is added by a file and a line: the names, the listing, the check and its use know it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import tasks
 
@@ -146,12 +148,7 @@ def test_a_built_in_choice_is_a_file_and_a_line(
     tmp_path, folder, table, text, changes, use, expected
 ):
     copy(tmp_path)
-    algorithms = tmp_path / "tasks/algorithms"
-    (algorithms / folder / "added.py").write_text(text)
-    name = text.partition("class ")[2].partition("(")[0]
-    names = (algorithms / "names.py").read_text()
-    line = f'{table} = {{\n    "added": "tasks.algorithms.{folder}.added:{name}",'
-    (algorithms / "names.py").write_text(names.replace(f"{table} = {{", line))
+    add_choice(tmp_path, folder, table, text)
 
     assert expected == last_line(tmp_path, BEFORE % changes + use)
 
@@ -159,18 +156,77 @@ def test_a_built_in_choice_is_a_file_and_a_line(
 @pytest.mark.slow
 def test_a_built_in_verifier_is_a_file_and_a_line(tmp_path):
     copy(tmp_path)
-    (tmp_path / "tasks/gym/added.py").write_text(VERIFIER)
-    table = tmp_path / "tasks/gym/table.py"
-    text = table.read_text().replace(
-        "_BUILT_IN = {", '_BUILT_IN = {\n    "added": Entry(added.verify),'
-    )
-    table.write_text(text.replace("from tasks.gym import ", "from tasks.gym import added, "))
+    add_verifier(tmp_path, VERIFIER)
 
     assert "[1.0, 0.0]" == last_line(tmp_path, VERIFIER_USE)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_pipeline_runs_with_four_added_choices(tmp_path):
+    """Fine-tuning, a step of RL and the evaluation; the gate may refuse so short a run."""
+    copy(tmp_path)
+    for folder, table, text in (
+        ("losses", "LOSSES", LOSS),
+        ("terms", "TERMS", TERM),
+        ("advantages", "ADVANTAGES", ADVANTAGE),
+    ):
+        add_choice(tmp_path, folder, table, text)
+    add_verifier(tmp_path, VERIFIER.replace("len(response) % 2 == 0", "'think>' in response"))
+    phase = {
+        "loss": {"kind": "added"},
+        "terms": [{"kind": "added"}],
+        "advantage": {"kind": "added"},
+    }
+    settings = {
+        "parent": "laptop",
+        "curation": {"sources": [{"adapter": "sample_world", "limit": 300, "verifier": "added"}]},
+        "sft": {"epochs": 1, "entropy_prompts": 4},
+        "grading": {"samples": 2, "max_problems": 24},
+        "rl_one": {"steps": 1, "prompts_per_step": 4, "group_size": 4, **phase},
+        "rl_two": {"steps": 0},
+        "evaluation": {"samples": 1},
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(settings))
+
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tasks.platform.console", "run"),
+            *("--settings", "mine.yaml", "--store", "runs"),
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    said = done.stdout + done.stderr
+    assert re.search(r"rl/one +[0-9.]+ s +24 rows in, 4 out", said), said[-3000:]
+    assert "17/17 release " in said, said[-3000:]
+
+
+def add_choice(copied: Path, folder: str, table: str, text: str) -> None:
+    algorithms = copied / "tasks/algorithms"
+    (algorithms / folder / "added.py").write_text(text)
+    name = text.partition("class ")[2].partition("(")[0]
+    names = (algorithms / "names.py").read_text()
+    line = f'{table} = {{\n    "added": "tasks.algorithms.{folder}.added:{name}",'
+    (algorithms / "names.py").write_text(names.replace(f"{table} = {{", line))
+
+
+def add_verifier(copied: Path, text: str) -> None:
+    (copied / "tasks/gym/added.py").write_text(text)
+    table = copied / "tasks/gym/table.py"
+    listed = table.read_text().replace(
+        "_BUILT_IN = {", '_BUILT_IN = {\n    "added": Entry(added.verify),'
+    )
+    table.write_text(listed.replace("from tasks.gym import ", "from tasks.gym import added, "))
+
+
 def copy(folder: Path) -> None:
-    for package in ("tasks", "data_schemas", "workflows"):
+    shutil.copy(ROOT / "lock_cpu.txt", folder)
+    for package in ("tasks", "data_schemas", "workflows", "containers"):
         shutil.copytree(
             ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "lab")
         )
