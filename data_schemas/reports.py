@@ -181,6 +181,25 @@ class EchoScore(BaseModel):
     high: float | None = None
 
 
+class Baseline(BaseModel):
+    """What answers without a model earn, learned from the problems to train on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="majority, lookup, arithmetic: see tasks/evaluation/baselines.py")
+    accuracy: dict[str, float] = Field(
+        description="share of problems solved in full, by suite; of those with an answer"
+    )
+
+
+ABOUT_BASELINES = (
+    "majority, lookup and arithmetic are no models. They answer what the problems to train on "
+    "teach: the most frequent answer, the most frequent answer behind one word of the prompt, and "
+    "the formula of the prompt's numbers that is right most often."
+)
+ABOUT_MERGED = "merged is what the fine-tuned models were merged into; RL starts from it."
+
+
 class SamplingRecord(BaseModel):
     """How the responses of an evaluation were sampled."""
 
@@ -213,6 +232,9 @@ class EvaluationReport(BaseModel):
     sampling: SamplingRecord | None = Field(default=None, description="None = not recorded")
     echoes: tuple[EchoScore, ...] = Field(
         default=(), description="what texts that do no task earn, by family; () = not measured"
+    )
+    baselines: tuple[Baseline, ...] = Field(
+        default=(), description="columns beside those of models; () = not measured"
     )
     judge: dict[str, float] = Field(
         default={},

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from data_schemas.arrow import write_table
-from data_schemas.reports import EvaluationReport, SamplingRecord
+from data_schemas.reports import Baseline, EvaluationReport, SamplingRecord
 from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
@@ -55,6 +55,7 @@ def evaluate(
     journal: Journal | None = None,
     samples: Mapping[str, int] | None = None,
     floors: Sequence[Floor] = (),
+    baselines: tuple[Baseline, ...] = (),
 ) -> EvaluationReport:
     """Answer every problem `settings.samples` times and report every suite.
 
@@ -69,6 +70,7 @@ def evaluate(
         out: empty folder.
         samples: responses per problem of some sources, instead of `settings.samples`.
         floors: what texts that do no task earn on these problems.
+        baselines: what answers without a model earn on them.
         journal: has the answers of an attempt that was killed, and receives those of this one.
 
     Raises:
@@ -84,8 +86,8 @@ def evaluate(
     scored = scorer.gather()
     rows = [_sample_result(by_id[key[0]], answers[key], scored.get(key)) for key in keys]
     report = summarise(settings, candidate.name, candidate.checkpoint, rows)
-    echoes = compare_with_floors(floors, rows, settings.seed)
-    report = report.model_copy(update={"echoes": echoes, "judge": _judge_bias(by_id, rows)})
+    echoes, judge = compare_with_floors(floors, rows, settings.seed), _judge_bias(by_id, rows)
+    report = report.model_copy(update={"echoes": echoes, "baselines": baselines, "judge": judge})
     if report.truncated_share > 0.5:
         logger.warning(
             "%s: %d %% of the responses were cut at evaluation.max_new_tokens, %d",

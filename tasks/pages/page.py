@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from data_schemas.reports import Comparison, EvaluationReport
+from data_schemas.reports import ABOUT_BASELINES, ABOUT_MERGED, Comparison, EvaluationReport
 from tasks.algorithms.floors import at_floor, floor_sentence, overall_gain, overall_score
 from tasks.pages import figures, wording
 from tasks.pages.before_after import BeforeAfter
@@ -30,9 +30,6 @@ from tasks.pages.template import PAGE
 from tasks.pages.tuning_samples import TuningSamples, tuning_samples
 from tasks.platform.page_style import STYLE, fill
 from tasks.store.files import write_bytes
-
-MERGED = "merged"
-MERGED_MODEL = "the merged model before RL"
 
 PAGE_FILE = "report.html"
 NO_LINKS: Mapping[str, str] = MappingProxyType({})
@@ -77,6 +74,7 @@ class Page:
     progression: tuple[Chart, ...]
     progression_note: str
     suites: SuiteTable | None
+    suites_note: str
     answers: tuple[BeforeAfter, ...]
     rules: tuple[RuleLine, ...]
     rules_note: str
@@ -136,7 +134,7 @@ def headline(progression: Sequence[EvaluationReport], gains: Sequence[Comparison
     if overall is None:
         return f"{solved}."
     points = wording.signed_points(overall.difference)
-    parent = MERGED_MODEL if overall.parent == MERGED else overall.parent
+    parent = wording.parent_name(overall.parent)
     lost = "" if floors else _lost(progression, overall.parent)
     if not wording.is_clear(overall):
         return f"{solved}; against {parent} nothing is certain ({points} points).{lost}"
@@ -165,12 +163,13 @@ def _page(inputs: RunInputs) -> Page:
         workflow=inputs.workflow,
         execution=inputs.execution.id,
         started=wording.date(inputs.execution.started),
-        verdict=_verdict(inputs),
+        verdict=verdict(inputs),
         headline=headline(inputs.progression, inputs.gains),
         tiles=_tiles(inputs),
         progression=progression_charts(inputs.progression, inputs.gains),
         progression_note="All models answer the same held-out problems. Intervals are bootstrapped "
         "over problems, differences over pairs of answers to the same problem."
+        + f" {ABOUT_MERGED}" * any(one.model == wording.MERGED for one in inputs.progression)
         + "".join(
             f" {one.model} has the weights of {one.same_as}: its answers are taken over."
             for one in inputs.progression
@@ -178,6 +177,9 @@ def _page(inputs: RunInputs) -> Page:
         )
         + _floors(inputs.progression),
         suites=suite_table(inputs.progression),
+        suites_note=f" {ABOUT_BASELINES}"
+        if inputs.progression and inputs.progression[-1].baselines
+        else "",
         answers=inputs.answers,
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
         rules_note=_rules_note(inputs),
@@ -208,7 +210,8 @@ def _floors(progression: Sequence[EvaluationReport]) -> str:
     return f" {sentence}" if sentence else ""
 
 
-def _verdict(inputs: RunInputs) -> Pill:
+def verdict(inputs: RunInputs) -> Pill:
+    """Say what the gate decided; a release whose RL may have gained nothing is to be looked at."""
     if inputs.gate is None:
         return Pill("No gate in this run", "plain")
     if not inputs.gate.released:
@@ -216,7 +219,7 @@ def _verdict(inputs: RunInputs) -> Pill:
     if inputs.gate.awaits:
         return Pill("Passed; waits for approval", "unclear")
     overall = overall_gain(inputs.progression[-1], inputs.gains) if inputs.progression else None
-    if overall is not None and overall.parent == MERGED and overall.low <= 0.0:
+    if overall is not None and overall.parent == wording.MERGED and overall.low <= 0.0:
         return Pill("Released; that RL gained is not shown", "unclear")
     return Pill("Released", "yes")
 
@@ -244,7 +247,7 @@ def _tiles(inputs: RunInputs) -> tuple[Tile, ...]:
         low, high = wording.signed_points(overall.low), wording.signed_points(overall.high)
         tiles.append(
             Tile(
-                f"Points over {overall.parent}",
+                f"Points over {wording.parent_name(overall.parent)}",
                 wording.signed_points(overall.difference),
                 f"interval {low} to {high}",
             )

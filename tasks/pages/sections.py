@@ -130,9 +130,10 @@ class SuiteSection:
 
 @dataclass(frozen=True, slots=True)
 class SuiteTable:
-    """Accuracy per suite and model."""
+    """Accuracy per suite and model, and of answers without one."""
 
     models: tuple[str, ...]
+    """Columns; the last ones are baselines."""
     groups: tuple[SuiteSection, ...]
 
 
@@ -194,7 +195,7 @@ def progression_charts(
         name = progression[-1].model if progression else "candidate"
         charts.append(
             Chart(
-                f"{name} against {gains[0].parent}",
+                f"{name} against {wording.parent_name(gains[0].parent)}",
                 "paired difference per task family; grey intervals include zero",
                 "",
                 figures.gains_figure(gains, "gains", num_rows),
@@ -223,7 +224,9 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
             groups.append(
                 SuiteSection(title, tuple(_suite_row(name, progression) for name in members))
             )
-    return SuiteTable(tuple(report.model for report in progression), tuple(groups))
+    names = [report.model for report in progression]
+    names += [one.name for one in progression[-1].baselines]
+    return SuiteTable(tuple(names), tuple(groups))
 
 
 def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
@@ -352,17 +355,18 @@ def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str
 def _suite_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:
     scores = [suite(report, name) for report in progression]
     problems = max((score.problems for score in scores if score is not None), default=0)
+    accuracies = [None if score is None else score.accuracy for score in scores]
+    accuracies += [one.accuracy.get(name) for one in progression[-1].baselines]
     return SuiteRow(
         label="all" if name == "all" else wording.suite_label(name),
         problems=wording.count(problems),
         cells=tuple(
             AccuracyCell("\N{EN DASH}", "none")
-            if score is None
+            if accuracy is None
             else AccuracyCell(
-                wording.percent(score.accuracy),
-                f"rgba(63,127,181,{0.03 + 0.42 * score.accuracy:.3f})",
+                wording.percent(accuracy), f"rgba(63,127,181,{0.03 + 0.42 * accuracy:.3f})"
             )
-            for score in scores
+            for accuracy in accuracies
         ),
     )
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from data_schemas.reports import Comparison, EvaluationReport, GateDecision
 from tasks.pages import wording
 from tasks.pages.inputs import RunInputs, suite
-from tasks.pages.page import headline
+from tasks.pages.page import Pill, headline, verdict
 from tasks.pages.sections import rule_lines
 from tasks.pages.stage_rows import StageRow
 
@@ -53,7 +53,7 @@ def summary(inputs: RunInputs, columns: int) -> Group:
     if inputs.progression:
         parts.append(Text(headline(inputs.progression, inputs.gains), style="bold"))
     if inputs.gate is not None:
-        parts += _verdict(inputs.gate)
+        parts += _verdict_lines(verdict(inputs), inputs.gate)
     return Group(*parts)
 
 
@@ -104,7 +104,7 @@ def _progression_table(progression: Sequence[EvaluationReport]) -> Table:
 
 
 def _gains_table(gains: Sequence[Comparison]) -> Table:
-    table = _table(f"Points gained over {gains[0].parent}")
+    table = _table(f"Points gained over {wording.parent_name(gains[0].parent)}")
     table.add_column("task family", no_wrap=True)
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("interval", justify="right", no_wrap=True)
@@ -119,17 +119,20 @@ def _gains_table(gains: Sequence[Comparison]) -> Table:
     return table
 
 
-def _verdict(gate: GateDecision) -> list[RenderableType]:
+_COLOURS = {"yes": "bold green", "unclear": "bold yellow", "no": "bold red"}
+
+
+def _verdict_lines(pill: Pill, gate: GateDecision) -> list[RenderableType]:
     """Describe the gate's decision; only failed rules are listed."""
     failed = [line.text for line in rule_lines(gate.reasons) if line.kind != "yes"]
     passed = f"{len(gate.reasons) - len(failed)} of {len(gate.reasons)} rules of the gate passed."
     if gate.released and gate.awaits:
         waits = f"Not released yet: it waits for {gate.awaits} approvals by other keys. "
-        return [Text.assemble((waits, "bold yellow"), passed)]
-    if gate.released:
-        return [Text.assemble(("Released. ", "bold green"), passed)]
-    verdict = Text.assemble(("Not released. ", "bold red"), passed, " Against it:")
-    return [verdict, *(Text(f"  {text}") for text in failed)]
+        return [Text.assemble((waits, _COLOURS["unclear"]), passed)]
+    line = Text.assemble((f"{pill.text}. ", _COLOURS[pill.kind]), passed)
+    if not failed:
+        return [line]
+    return [Text.assemble(line, " Against it:"), *(Text(f"  {text}") for text in failed)]
 
 
 def _table(title: str) -> Table:

@@ -73,7 +73,7 @@ PAGE = (
 {% if page.suites %}
 <section><h2>Where?</h2>
 <p class="lede">Share of held-out responses that solve their problem, for every task family, \
-language and source.</p>
+language and source.{{ page.suites_note }}</p>
 {{ suite_table(page.suites) }}
 </section>
 {% endif %}

@@ -7,6 +7,7 @@ from tasks.platform.resources import REGISTRATION
 
 NBSP = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+MERGED = "merged"
 
 
 def percent(share: float) -> str:
@@ -28,6 +29,11 @@ def interval(score: SuiteScore) -> str:
 def is_clear(comparison: Comparison) -> bool:
     """True if the interval leaves out zero."""
     return comparison.low > 0.0 or comparison.high < 0.0
+
+
+def parent_name(parent: str) -> str:
+    """Name the model that another one is compared with; 'merged' says nothing by itself."""
+    return "the merged model before RL" if parent == MERGED else parent
 
 
 def duration(seconds: float) -> str:

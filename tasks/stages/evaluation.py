@@ -24,7 +24,7 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.errors import typed
-from tasks.evaluation import earlier_models, pooling, respondents, runner, solve_rates
+from tasks.evaluation import baselines, earlier_models, pooling, respondents, runner, solve_rates
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
@@ -80,9 +80,16 @@ def _evaluate(
         candidate = runner.Candidate(name, digest, answers)
         journal = open_journal(work.context.store.uri, digest, settings, problems)
         scorer.check_canaries(verifiers_of(problems))
-        floors = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
         report = runner.evaluate(
-            settings, candidate, problems, scorer, outputs["report"], journal, repeats, floors
+            settings,
+            candidate,
+            problems,
+            scorer,
+            outputs["report"],
+            journal,
+            repeats,
+            floors=held_out_echoes(inputs["curated"] / PROBLEMS, problems),
+            baselines=baselines.measure(inputs["curated"] / PROBLEMS, problems),
         )
     return _facts(report, problems, work.record)
 
@@ -122,9 +129,16 @@ def _evaluate_endpoint(
         candidate = runner.Candidate(name, client.name, respondents.ServedModel(client, settings))
         journal = open_journal(work.context.store.uri, client.name, settings, problems)
         scorer.check_canaries(verifiers_of(problems))
-        floors = held_out_echoes(inputs["curated"] / PROBLEMS, problems)
         report = runner.evaluate(
-            settings, candidate, problems, scorer, outputs["report"], journal, repeats, floors
+            settings,
+            candidate,
+            problems,
+            scorer,
+            outputs["report"],
+            journal,
+            repeats,
+            floors=held_out_echoes(inputs["curated"] / PROBLEMS, problems),
+            baselines=baselines.measure(inputs["curated"] / PROBLEMS, problems),
         )
     return _facts(report, problems, work.record)
 
@@ -303,5 +317,6 @@ def _facts(report: EvaluationReport, problems: list[Problem], record: StageRecor
     """Return what an evaluation found; record how many problems were asked."""
     facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
     facts |= {f"echo_score/{echo.suite}": echo.score for echo in report.echoes}
+    facts |= {f"baseline/{one.name}": one.accuracy["all"] for one in report.baselines}
     record.rows(len(problems), sum(score.problems for score in report.suites[:1]))
     return facts | report.judge

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_schemas.reports import EchoScore, GateDecision
+from data_schemas.reports import Baseline, EchoScore, GateDecision
 from tasks.errors import DataError
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import headline, write_report
@@ -115,6 +115,17 @@ def test_levels_of_difficulty_are_rows_of_the_table_by_source(run):
     assert ["math train/4", "math train/5"] == [
         row.label for group in table.groups if "difficulty" in group.title for row in group.rows
     ]
+
+
+def test_baselines_are_columns_behind_those_of_models(run):
+    lookup = Baseline(name="lookup", accuracy={"all": 0.125})
+    last = run.progression[-1].model_copy(update={"baselines": (lookup,)})
+
+    table = suite_table([*run.progression[:-1], last])
+
+    assert [*(one.model for one in run.progression), "lookup"] == list(table.models)
+    assert "12.5\N{NO-BREAK SPACE}%" == table.groups[0].rows[0].cells[-1].text
+    assert "\N{EN DASH}" == table.groups[1].rows[0].cells[-1].text
 
 
 @pytest.mark.slow

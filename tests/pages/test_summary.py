@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
+from data_schemas.reports import GateDecision
 from tasks.pages.inputs import RunInputs
 from tasks.pages.stage_rows import StageRow
-from tasks.pages.summary import show
+from tasks.pages.summary import show, summary
 
 
 def _screen(inputs, width=130):
@@ -38,11 +40,24 @@ def test_progression_gains_and_verdict_are_there(run):
     screen = _screen(run)
 
     assert {"11.2", "%", "9.8", "to", "12.6"} <= set(_line(screen, "base"))
-    assert "Points gained over merged" in screen
+    assert "Points gained over the merged model" in " ".join(screen.split())
     assert "+10.1 to +18.3" in screen
     assert "\N{MINUS SIGN}6.0" in screen
     assert "Not released. 1 of 2 rules of the gate passed. Against it:\n  open text lost" in screen
     assert ["MLflow", "sqlite:////run/mlflow.db"] == _line(screen, "MLflow")
+
+
+def test_a_release_whose_rl_may_have_gained_nothing_is_yellow(run):
+    gate = GateDecision(released=True, reasons=("passed: all",), comparisons=())
+    unclear = run.gains[0].model_copy(update={"difference": 0.01, "low": -0.01, "high": 0.03})
+    for gains, colour, text in (
+        (run.gains, "green", "Released. 1 of 1"),
+        ((unclear, *run.gains[1:]), "yellow", "Released; that RL gained is not shown. 1 of 1"),
+    ):
+        lines = summary(replace(run, gate=gate, gains=gains), 100).renderables
+
+        (line,) = (one for one in lines if isinstance(one, Text) and text in one.plain)
+        assert colour in str(line.spans[0].style)
 
 
 def test_bars_are_as_long_as_the_accuracies_of_a_hundred_percent(run):

@@ -7,7 +7,15 @@ from typing import Any
 
 import yaml
 
-from data_schemas.reports import EvaluationReport, MeasuredRate, ReleaseManifest, SuiteScore
+from data_schemas.reports import (
+    ABOUT_BASELINES,
+    ABOUT_MERGED,
+    Baseline,
+    EvaluationReport,
+    MeasuredRate,
+    ReleaseManifest,
+    SuiteScore,
+)
 from data_schemas.samples import RequestKind
 from data_schemas.sources import RawFile
 from data_schemas.statements import Statement
@@ -16,7 +24,7 @@ from tasks.algorithms.slices import MIN_PROBLEMS
 from tasks.formats.licences import licence_of, responsible_for
 from tasks.gym.error_rates import NOT_MEASURED
 from tasks.models import chat_trial
-from tasks.provenance.release.gate import ALL
+from tasks.provenance.release.gate import ALL, MERGED
 
 _METHODS = {
     "sft": "supervised-fine-tuning",
@@ -248,6 +256,10 @@ def _progression(progression: Sequence[EvaluationReport]) -> str:
     names.sort(key=lambda name: (name != ALL, name))
     head = ["model", *(name.removeprefix("domain:") for name in names)]
     rows = [[report.model, *(_cell(report, name) for name in names)] for report in progression]
+    rows += [
+        [f"no model: {one.name}", *(_baseline_cell(one, name) for name in names)]
+        for one in progression[-1].baselines
+    ]
     return "\n".join(
         "| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]
     )
@@ -260,13 +272,21 @@ def _cell(report: EvaluationReport, name: str) -> str:
     return f"{100 * suite.accuracy:.1f} ({100 * suite.low:.1f} to {100 * suite.high:.1f})"
 
 
+def _baseline_cell(baseline: Baseline, name: str) -> str:
+    accuracy = baseline.accuracy.get(name)
+    return "-" if accuracy is None else f"{100 * accuracy:.1f}"
+
+
 def _progression_note(progression: Sequence[EvaluationReport]) -> str:
     overall = _suite(progression[-1], ALL)
     problems = f"{overall.problems} held-out problems" if overall else "the held-out problems"
     samples = f"{overall.samples} samples each" if overall else "the same samples"
     return (
         f"Accuracy in percent on {problems}, {samples}, with bootstrap intervals over problems. "
-        f"Curation held these problems out of training. {floor_sentence(progression[-1])}".rstrip()
+        "Curation held these problems out of training."
+        + f" {ABOUT_MERGED}" * any(one.model == MERGED for one in progression)
+        + f" {ABOUT_BASELINES}" * bool(progression[-1].baselines)
+        + f" {floor_sentence(progression[-1])}".rstrip()
     )
 
 

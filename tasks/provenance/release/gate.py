@@ -116,6 +116,7 @@ def decide(
     rules += _floors(candidate)
     for name in references:
         rules += _above_echoes(name, candidate, suites, by_suite)
+        rules += _above_baselines(name, candidate, suites, by_suite)
     rules += _answers(settings, candidate, suites, [parents[name] for name in references])
     rules += mismatch.rules(facts.gates)
     rules += monitors.rules(settings.monitors_may_fall, facts.monitors)
@@ -278,6 +279,28 @@ def _above_echoes(
             score > echo.score,
             f"{echo.suite} gained over {name}: its mean score {100 * score:.1f} must exceed "
             f"the {100 * echo.score:.1f} of a text that does no task ({echo.text})",
+        )
+
+
+def _above_baselines(
+    name: str,
+    candidate: EvaluationReport,
+    suites: Mapping[str, SuiteScore],
+    by_suite: Mapping[tuple[str, str], Comparison],
+) -> Iterator[Rule]:
+    """Refuse a gain in a family that answers without a model solve for certain more of."""
+    for domain, suite in suites.items():
+        comparison = by_suite.get((name, domain))
+        best = max(candidate.baselines, key=lambda one: one.accuracy.get(domain, 0.0), default=None)
+        if _kind(domain) != "domain" or comparison is None or comparison.difference <= 0.0:
+            continue
+        if best is None or domain not in best.accuracy:
+            continue
+        yield (
+            suite.high >= best.accuracy[domain],
+            f"{domain} gained over {name}: it solves {100 * suite.accuracy:.1f}, interval "
+            f"{100 * suite.low:.1f} to {100 * suite.high:.1f}; the upper end must not be below the "
+            f"{100 * best.accuracy[domain]:.1f} of the baseline {best.name}, which needs no model",
         )
 
 

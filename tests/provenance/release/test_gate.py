@@ -11,6 +11,7 @@ from scipy import stats
 from data_schemas.ledgers import TokenUse
 from data_schemas.reports import (
     SLICE_KINDS,
+    Baseline,
     Comparison,
     EchoScore,
     EvaluationReport,
@@ -499,6 +500,20 @@ def test_a_gain_in_a_family_must_be_above_what_a_text_without_a_task_earns(
 
     assert released == decision.released
     assert any("does no task (prompt)" in reason for reason in decision.reasons)
+
+
+@pytest.mark.parametrize(("accuracy", "released"), [(0.2, True), (0.99, False)])
+def test_a_gain_must_reach_what_a_baseline_without_a_model_solves(accuracy: float, released: bool):
+    lookup = Baseline(name="lookup", accuracy={"all": 1.0, "domain:maths": accuracy})
+    majority = Baseline(name="majority", accuracy={"all": 1.0, "domain:maths": 0.1})
+    candidate = scores().model_copy(update={"baselines": (majority, lookup)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    decision = decide(ReleaseSettings(), candidate, parents, better_than_both())
+
+    assert released == decision.released
+    told = f"must not be below the {100 * accuracy:.1f} of the baseline lookup"
+    assert any(told in reason for reason in decision.reasons)
 
 
 def test_a_family_without_a_gain_is_not_compared_with_texts_without_a_task() -> None:

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from data_schemas.artifacts import CheckpointRef
 from data_schemas.reports import (
+    Baseline,
     Comparison,
     EvaluationReport,
     GateDecision,
@@ -386,6 +387,25 @@ def test_a_damaged_statement_stops_the_release(made, out):
 
     with pytest.raises(TamperError, match=made.ingest):
         release(ReleaseSettings(), made.candidate, str(made.store), out)
+
+
+def test_the_card_says_what_answers_without_a_model_solve(made):
+    lookup = Baseline(name="lookup", accuracy={"all": 0.125})
+    *before, last = made.candidate.progression
+    manifest = ReleaseManifest(
+        name="tiny",
+        version="v",
+        checkpoint="c",
+        statements=(),
+        objects=(),
+        raw_files={},
+        gate=gate(released=True),
+    )
+
+    card = model_card(manifest, [*before, last.model_copy(update={"baselines": (lookup,)})], {})
+
+    assert "| no model: lookup | 12.5 |" in card
+    assert "the most frequent answer behind one word of the prompt" in card
 
 
 def test_file_names_are_shown_and_not_rendered(made):
