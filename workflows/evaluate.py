@@ -3,7 +3,7 @@
     pyflyte run workflows/evaluate.py evaluate --model path/to/model
     pyflyte run workflows/evaluate.py evaluate --model X --suites gsm8k=test.jsonl,bbh=folder
     pyflyte run workflows/evaluate.py evaluate \\
-        --model path/to/model,models:/NAME@released,http://host:8000/v1#served-name
+        --model my/model,models:/NAME@released,http://host:8000/v1#served-name
 
 Problems that none of several models solved, or on another answer of which all agree, are listed for
 people in annotate.jsonl. A run that was killed asks only for the answers that are missing when it

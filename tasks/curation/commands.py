@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tasks.platform.command_line import CommandHelp
+
 INIT = "tasks.curation.init"
 LISTING = "tasks.curation.listing"
 VERIFYING = "tasks.curation.verify_table"
@@ -88,5 +90,5 @@ def options(command: str, about: str | None, examples: str) -> argparse.Argument
         prog=f"eachprompt {command}",
         description=inspect.cleandoc(about or ""),
         epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.errors import SettingsError
-from tasks.platform.command_line import positive, run
+from tasks.platform.command_line import CommandHelp, positive, run
 
 EXAMPLES = """examples:
   eachprompt chat models:/eachprompt-tiny@released
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
         prog="eachprompt chat",
         description=(__doc__ or "").splitlines()[0],
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("model", help="models:/NAME@released, models:/NAME/3, or a folder")
     parser.add_argument("--store", default="runs", help="of a registered model [default: runs]")

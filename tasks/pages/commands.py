@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import click
 
+from tasks.platform.command_line import CommandHelp
+
 LOCATION = "tasks.store.location"
 PAGE = "tasks.pages.two_executions"
 """Load pyarrow: not before the arguments are known to be right."""
@@ -21,7 +23,7 @@ def compare_runs(arguments: Sequence[str]) -> None:
         prog="eachprompt compare-runs",
         description=compare_runs.__doc__,
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("before", help="execution, as runs/index.html names it")
     parser.add_argument("after", help="execution")

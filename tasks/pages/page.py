@@ -220,7 +220,7 @@ def verdict(inputs: RunInputs) -> Pill:
         return Pill("Passed; waits for approval", "unclear")
     overall = overall_gain(inputs.progression[-1], inputs.gains) if inputs.progression else None
     if overall is not None and overall.parent == wording.MERGED and overall.low <= 0.0:
-        return Pill("Released; that RL gained is not shown", "unclear")
+        return Pill("Released. That RL gained is not shown", "unclear")
     return Pill("Released", "yes")
 
 

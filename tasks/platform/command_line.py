@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from data_schemas.machine_settings import LARGEST
-from data_schemas.texts import on_one_line
+from data_schemas.texts import fitted, on_one_line
 from tasks.errors import PipelineError, SettingsError
 from tasks.platform.environment import WRONG_INPUT
 from tasks.store.files import disk_error
@@ -90,6 +90,13 @@ def run(main: Callable[[Sequence[str]], None], arguments: Sequence[str] | None =
             raise
         click.echo(line_of(error), err=True)
         sys.exit(exit_code(error))
+
+
+class CommandHelp(argparse.HelpFormatter):
+    """Break description and examples at the width of the screen, between words."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(f"{indent}{line}".rstrip() for line in fitted(text, width))
 
 
 def positive(text: str) -> int:

@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -26,6 +25,7 @@ from typing import Any, TypeGuard, cast
 from pydantic import TypeAdapter, ValidationError
 
 from data_schemas.located import located
+from data_schemas.texts import command_lines, fitted, wrapped
 from data_schemas.yaml_text import load_yaml
 from tasks.errors import SettingsError
 from tasks.platform.command_line import run
@@ -324,7 +324,7 @@ def overview() -> list[str]:
         "",
         "Single stages:",
         "",
-        *wrapped(others, "  "),
+        *wrapped(others, columns(), "  "),
         "",
         *(["eachprompt lab lists studies, recipes and measurements.", ""] if LAB.is_dir() else []),
         "Examples:",
@@ -367,12 +367,12 @@ def help_lines(command: WorkflowCommand) -> list[str]:
     """Return the lines of a command's help: summary, options, settings, examples."""
     heads = [f"--{option.name} {placeholder(command, option)}" for option in command.options]
     width = min(max(map(len, heads), default=0), 30) + 4
-    lines = [*command.summary.splitlines(), "", f"Usage: eachprompt {command.name} [OPTIONS]"]
+    lines = [*fitted(command.summary, columns()), "", f"Usage: eachprompt {command.name} [OPTIONS]"]
     if heads:
         lines += ["", "Options:", ""]
     for head, option in zip(heads, command.options, strict=True):
         text = f"{option.text} {default_text(command, option)}".strip()
-        first, *rest = wrapped(text, " " * width) or [""]
+        first, *rest = wrapped(text, columns(), " " * width) or [""]
         lines += [f"  {head:{width - 2}}{first.strip()}" if len(head) < width - 2 else f"  {head}"]
         lines += rest if len(head) < width - 2 else [first, *rest]
     for option in command.options:
@@ -389,7 +389,11 @@ def help_lines(command: WorkflowCommand) -> list[str]:
         "",
         "Examples:",
         "",
-        *(f"  {example}" for example in command.examples),
+        *(
+            line
+            for example in command.examples
+            for line in command_lines(f"  {example}", columns())
+        ),
     ]
 
 
@@ -572,20 +576,8 @@ def columns() -> int:
 
 def beside(head: str, text: str) -> list[str]:
     """Break a text into lines that stand to the right of a head."""
-    first, *rest = wrapped(text, " " * len(head)) or [""]
+    first, *rest = wrapped(text, columns(), " " * len(head)) or [""]
     return [f"{head}{first.strip()}".rstrip(), *rest]
-
-
-def wrapped(text: str, indent: str) -> list[str]:
-    """Break a text into lines of the terminal."""
-    return textwrap.wrap(
-        text,
-        columns(),
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def print_lines(lines: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from textwrap import shorten
 from typing import Any, TypeGuard, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -44,10 +45,13 @@ def read_settings(
 
 
 def field_lines(model: type[BaseModel], columns: int) -> list[str]:
-    """Return one line per field: its name, and its description or that of its group."""
+    """Return one line per field: its name, and the first words of what it or its group is."""
     fields = model.model_fields
-    width = max(map(len, fields), default=0) + 2
-    return [f"    {name:{width}}{_about(info)}"[:columns].rstrip() for name, info in fields.items()]
+    heads = {name: f"    {name:{max(map(len, fields)) + 2}}" for name in fields}
+    return [
+        head + shorten(_about(fields[name]), columns - len(head), placeholder=" ...")
+        for name, head in heads.items()
+    ]
 
 
 def is_settings(kind: object) -> TypeGuard[type[BaseModel]]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from data_schemas.intake import FileStatus
 from data_schemas.settings import RetrainSettings
+from tasks.platform.command_line import CommandHelp
 from tasks.platform.tables import print_line
 
 RULING = "tasks.retraining.ruling"
@@ -62,7 +63,7 @@ def decide(command: str, status: FileStatus, arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog=f"eachprompt {command}",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     default = RetrainSettings().inbox
     parser.add_argument("file", nargs="+", help="name in the inbox, as the night names it")

@@ -23,7 +23,7 @@ from data_schemas.machine_settings import Choice, models_in
 from data_schemas.references import Pluggable
 from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 
 NARROWEST = 120
 """Smallest width in columns at which descriptions are readable."""
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="eachprompt settings",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("preset", nargs="?", default="laptop", help="a preset, or a YAML file")
     parser.add_argument("--group", default="", help="only this group: rl_one, or rl_one.loss")

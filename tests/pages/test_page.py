@@ -261,7 +261,7 @@ def test_a_release_without_a_shown_gain_of_rl_is_not_green(run, tmp_path):
 
     html = write_report(inputs, tmp_path / "page").read_text()
 
-    assert '<span class="pill unclear">Released; that RL gained is not shown</span>' in html
+    assert '<span class="pill unclear">Released. That RL gained is not shown</span>' in html
 
 
 def test_the_headline_does_not_claim_what_the_interval_does_not_show(run):

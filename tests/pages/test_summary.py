@@ -52,7 +52,7 @@ def test_a_release_whose_rl_may_have_gained_nothing_is_yellow(run):
     unclear = run.gains[0].model_copy(update={"difference": 0.01, "low": -0.01, "high": 0.03})
     for gains, colour, text in (
         (run.gains, "green", "Released. 1 of 1"),
-        ((unclear, *run.gains[1:]), "yellow", "Released; that RL gained is not shown. 1 of 1"),
+        ((unclear, *run.gains[1:]), "yellow", "Released. That RL gained is not shown. 1 of 1"),
     ):
         lines = summary(replace(run, gate=gate, gains=gains), 100).renderables
 

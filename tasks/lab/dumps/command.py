@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.errors import SettingsError
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 
 EXAMPLES = """examples:
-  eachprompt lab dumps rollouts/17.jsonl                  verl, trainer.rollout_data_dir
-  eachprompt lab dumps rollout_17.pt train_17_0.pt        slime, --save-debug-rollout-data and
-                                                      --save-debug-train-data
-  eachprompt lab dumps completions_00010.parquet --show 9 TRL, log_completions"""
+  verl, trainer.rollout_data_dir:
+  eachprompt lab dumps rollouts/17.jsonl
+  slime, --save-debug-rollout-data and --save-debug-train-data:
+  eachprompt lab dumps rollout_17.pt train_17_0.pt
+  TRL, log_completions:
+  eachprompt lab dumps completions_00010.parquet --show 9"""
 REPORT = "tasks.lab.dumps.report"
 """Loads torch and the verifiers: not before the arguments are known to be right."""
 
@@ -30,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
         prog="eachprompt lab dumps",
         description=__doc__,
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="what the trainer wrote")
     parser.add_argument(

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 from tasks.platform.resources import STAGES
 from tasks.platform.tables import Screen, screen_table
 from tasks.provenance.audit.reading import read_record
@@ -215,7 +215,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="eachprompt gc",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--keep", required=True, help="released,previous,30d and digests")

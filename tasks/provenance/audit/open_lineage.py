@@ -25,7 +25,7 @@ from data_schemas.addresses import redacted, split_base_url
 from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Input, Output
 from tasks.errors import EngineError, SettingsError
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 from tasks.platform.tables import Screen
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.descriptions import WORKFLOW
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.provenance.audit.open_lineage",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--out", default="openlineage.jsonl", help="file [openlineage.jsonl]")

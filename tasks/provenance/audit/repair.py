@@ -12,7 +12,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 from tasks.platform.tables import Screen
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.store import location
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.provenance.audit.repair",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     store = location.existing_store(

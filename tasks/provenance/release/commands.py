@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.platform.command_line import positive
+from tasks.platform.command_line import CommandHelp, positive
 from tasks.platform.flyte_admin import fetch_record
 from tasks.platform.tables import Screen, print_line
 
@@ -80,7 +80,7 @@ def options(command: str, about: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"eachprompt {command}",
         description=inspect.cleandoc(about or ""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     return parser

@@ -18,7 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tasks.errors import SettingsError
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 from tasks.store.files import sha256_bytes
 
 Json = dict[str, Any]
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.provenance.release.software",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("lock", type=Path, help="lock file: lock_cpu.txt")
     path = parser.parse_args(arguments).lock

@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from tasks.errors import SettingsError
 from tasks.models.model_folder import check_model_folder, read_config
 from tasks.models.weights import INDEX_FILE, Weights
-from tasks.platform.command_line import positive, run
+from tasks.platform.command_line import CommandHelp, positive, run
 from tasks.store.files import write_bytes
 from tasks.store.manifest import MANIFEST
 
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.training.foundation.copied_experts",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("model", type=Path, help="dense model directory")
     parser.add_argument("out", type=Path, help="model directory to write")

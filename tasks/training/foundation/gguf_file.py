@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from tasks.errors import SettingsError
 from tasks.models.model_folder import check_model_folder
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 
 
 def find_gguf(path: Path) -> Path:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.training.foundation.gguf_file",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("source", type=Path, help="GGUF file, or a folder that holds one")
     parser.add_argument("out", type=Path, help="model directory to write")

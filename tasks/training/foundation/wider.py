@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerFast
 
 from data_schemas.settings import PretrainSettings
 from tasks.engines.chat import load_tokenizer
-from tasks.platform.command_line import positive, run
+from tasks.platform.command_line import CommandHelp, positive, run
 from tasks.training.foundation.architecture import wider_moe
 from tasks.training.foundation.base import shipped_base
 from tasks.training.foundation.pretraining import pretrain_as
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.training.foundation.wider",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("out", type=Path, help="folder to write")
     parser.add_argument("--steps", type=positive, default=2000)

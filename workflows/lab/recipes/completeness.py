@@ -1,7 +1,7 @@
 """Whether explanations of ambiguous words name all of their meanings, by a judge.
 
 pyflyte run workflows/lab/recipes/completeness.py completeness --file explanations.jsonl \\
-    --judge '{"kind": "http", "address": "http://host:8000/v1", "model": "judge"}'
+    --judge '{"kind":"http","address":"http://host:8000/v1","model":"judge"}'
 """
 
 from data_schemas.artifacts import ReportRef

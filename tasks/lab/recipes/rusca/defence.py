@@ -31,7 +31,7 @@ from data_schemas.rollouts import RolloutGroup
 from data_schemas.rows import Problem
 from tasks.errors import SettingsError
 from tasks.gym.protocol import answer_part
-from tasks.platform.command_line import run
+from tasks.platform.command_line import CommandHelp, run
 from tasks.rl.step_snapshot import FOLDER, decode
 from tasks.store.files import canonical_json, write_bytes
 
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.lab.recipes.rusca.defence",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     parser.add_argument("report", type=Path, help="report folder of a finished phase")
     parser.add_argument("rows", type=Path, help="file for the problems with vetoes")

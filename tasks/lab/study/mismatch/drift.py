@@ -30,7 +30,7 @@ from tasks.lab.study.mismatch.alarms import alarms_table
 from tasks.lab.study.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder
-from tasks.platform.command_line import positive, positive_number, run
+from tasks.platform.command_line import CommandHelp, positive, positive_number, run
 from tasks.platform.progress import progress
 from tasks.rl import state
 from tasks.rl.phase import Phase, finish, train
@@ -158,7 +158,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tasks.lab.study.mismatch.drift",
         description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=CommandHelp,
     )
     precisions = [Precision.FP32.value, Precision.BF16.value, Precision.FP16.value]
     parser.add_argument("--engines", choices=["embedded", "real"], default="embedded")
