@@ -317,6 +317,10 @@ def _facts(report: EvaluationReport, problems: list[Problem], record: StageRecor
     """Return what an evaluation found; record how many problems were asked."""
     facts = {f"accuracy/{score.suite}": score.accuracy for score in report.suites}
     facts |= {f"echo_score/{echo.suite}": echo.score for echo in report.echoes}
-    facts |= {f"baseline/{one.name}": one.accuracy["all"] for one in report.baselines}
+    facts |= {
+        f"baseline/{one.name}": one.accuracy["all"]
+        for one in report.baselines
+        if "all" in one.accuracy
+    }
     record.rows(len(problems), sum(score.problems for score in report.suites[:1]))
     return facts | report.judge
