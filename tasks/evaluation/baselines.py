@@ -25,7 +25,8 @@ import pyarrow.dataset as ds
 
 from data_schemas.arrow import parse_rows
 from data_schemas.reports import Baseline
-from data_schemas.rows import Problem, SampleResult
+from data_schemas.rows import Problem
+from data_schemas.samples import SampleResult
 from tasks.algorithms.suites import per_problem, suite_names
 from tasks.gym.degenerate import spread
 from tasks.gym.references import references
