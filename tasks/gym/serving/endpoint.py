@@ -146,6 +146,9 @@ def listen(routes: Routes, host: str, port: int, limits: RequestLimits) -> Threa
     is_local = _is_loopback(host)
 
     class Handler(_Handler):
+        def allowed(self) -> str:
+            return ", ".join(method for method, path in routes if path == self.path)
+
         def handle(self) -> None:
             if not connections.acquire(blocking=False):
                 self.refuse_connection()
@@ -158,7 +161,7 @@ def listen(routes: Routes, host: str, port: int, limits: RequestLimits) -> Threa
         def answer(self, method: str) -> bytes:
             self.refuse_other_sites(is_local=is_local)
             if (method, self.path) not in routes:
-                raise RequestRefusal(HTTPStatus.NOT_FOUND, "not_found", paths)
+                raise _no_route(paths, self.allowed())
             reply = routes[method, self.path].reply
             if method == "GET":
                 # A body that nobody reads would be the next request of the connection.
@@ -175,6 +178,11 @@ def listen(routes: Routes, host: str, port: int, limits: RequestLimits) -> Threa
         return _Server((host, port), Handler)
     except (OSError, OverflowError) as error:
         raise SettingsError(f"cannot listen on {host}:{port}: {error}") from error
+
+
+def _no_route(paths: str, allowed: str) -> RequestRefusal:
+    status = HTTPStatus.METHOD_NOT_ALLOWED if allowed else HTTPStatus.NOT_FOUND
+    return RequestRefusal(status, status.name.lower(), paths)
 
 
 class _Server(ThreadingHTTPServer):
@@ -195,6 +203,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self, method: str) -> bytes:
         """Answer one request."""
+        raise NotImplementedError
+
+    def allowed(self) -> str:
+        """Return the methods of the path that was asked for; '' if there is no such path."""
         raise NotImplementedError
 
     def handle_one_request(self) -> None:
@@ -292,6 +304,8 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a request that is not HTTP, or not supported, in JSON as well."""
         status = HTTPStatus(code)
+        if status is HTTPStatus.NOT_IMPLEMENTED:  # a method that no path here has
+            status = HTTPStatus.METHOD_NOT_ALLOWED
         self.close_connection = True
         self.request_version = self.protocol_version  # HTTP/0.9 has no status line
         text = message or explain or status.phrase
@@ -334,6 +348,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", self.allowed())
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()

@@ -21,6 +21,7 @@ from tasks.provenance.lineage.statements import ATTESTATIONS, EXECUTION_KIND
 from tasks.store.interface import store_at
 from tasks.store.location import identity
 
+EXECUTIONS = "executions"
 _WHO = (
     *("mlflow.user", "mlflow.source.git.commit", "mlflow.docker.image.uri"),
     *(FLYTE_EXECUTION, LAUNCH_PLAN, VERSION),
@@ -40,15 +41,7 @@ def check_executions(evidence: Evidence, lookup: Lookup | None) -> str:
     if evidence.keys is None:
         return "not compared"
     records = dict(_attested(evidence))
-    for name, content in _files(evidence, "executions"):
-        record = _parse(content)
-        if record is None or not _is_vouched(record.statement, evidence):
-            continue  # a statement that nobody vouches for has its finding
-        where = f"{evidence.store}/executions/{name}"
-        if name not in records:
-            evidence.add(record.statement, where, "no attestation of it is signed by --key")
-        elif records[name] != record:
-            evidence.add(record.statement, where, "is not what its attestation says")
+    _check_records(evidence, records)
     attested = {record.statement for record in records.values()}
     vouched = [digest for digest in evidence.statements if _is_vouched(digest, evidence)]
     for digest in vouched:
@@ -59,6 +52,24 @@ def check_executions(evidence: Evidence, lookup: Lookup | None) -> str:
         for node, finding in _runs(lookup, records, evidence.statements):
             evidence.findings[node].append(finding)
     return f"{len(attested & {*vouched})} of {len(vouched)} signed"
+
+
+def _check_records(evidence: Evidence, records: Mapping[str, ExecutionRecord]) -> None:
+    """Compare the records that lie in the store with those that were signed."""
+    present = dict(_files(evidence, EXECUTIONS))
+    for name, content in present.items():
+        record = _parse(content)
+        if record is None or not _is_vouched(record.statement, evidence):
+            continue  # a statement that nobody vouches for has its finding
+        where = f"{evidence.store}/{EXECUTIONS}/{name}"
+        if name not in records:
+            evidence.add(record.statement, where, "no attestation of it is signed by --key")
+        elif records[name] != record:
+            evidence.add(record.statement, where, "is not what its attestation says")
+    for name, record in records.items():
+        if name not in present and record.statement in evidence.statements:
+            where = f"{evidence.store}/{EXECUTIONS}/{name}"
+            evidence.add(record.statement, where, "gone, while its attestation is here")
 
 
 def _is_vouched(statement: str, evidence: Evidence) -> bool:

@@ -190,6 +190,17 @@ def test_another_path_is_not_found(address):
     )
 
 
+@pytest.mark.parametrize("method", ["TRACE", "OPTIONS", "DELETE", "GET"])
+def test_another_method_of_a_path_is_told_which_there_is(address, method):
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection.request(method, "/v1/score")
+    reply = connection.getresponse()
+
+    assert (405, "POST") == (reply.status, reply.headers["Allow"])
+    assert "method_not_allowed" == json.loads(reply.read())["error"]["code"]
+    connection.close()
+
+
 def test_requests_beyond_the_limit_wait_and_all_are_answered(scorer):
     slow = rows({"verifier": "slow", "answer": {}, "response": "200"})
     found = []
@@ -327,7 +338,7 @@ def test_so_have_two_thousand_of_them(address):
     [
         (b"nonsense\r\n\r\n", 400, "bad_request"),
         (b"GET /health HTTP/9.9\r\n\r\n", 505, "http_version_not_supported"),
-        (b"PUT /v1/score HTTP/1.1\r\n\r\n", 501, "not_implemented"),
+        (b"PUT /v1/score HTTP/1.1\r\n\r\n", 405, "method_not_allowed"),
         (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", 414, "request_uri_too_long"),
         (b"GET /health HTTP/1.1\r\na: " + b"a" * 70_000, 431, "request_header_fields_too_large"),
         (JSON_POST + b"\r\n", 411, "length_required"),
