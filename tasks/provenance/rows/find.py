@@ -43,8 +43,8 @@ def by_row(index: Index, store: str, text: str) -> RowSelection:
     Args:
         index: of the store.
         store: absolute uri.
-        text: sha256, or its first 8 or more characters; or a raw row; or a part of what a prompt
-            or a response says.
+        text: sha256, or its first 8 or more characters; or a raw row; or a part of what a prompt,
+            a response or a gold answer says.
 
     Raises:
         SettingsError: nothing that was curated matches.
@@ -240,7 +240,7 @@ def _digests_of_cells(index: Index, store: str, text: str) -> list[str]:
 
 
 def _saying(store: str, artifact: str, text: str) -> pa.Array:
-    """Find the rows of a curated set whose prompt or response contains a text."""
+    """Find the rows of a curated set whose prompt, response or gold answer contains a text."""
     uri = f"{store}/objects/{artifact[:16]}"
     opened = Object(store, Output(role="curated", uri=uri, digest=artifact))
     quoted = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -248,9 +248,13 @@ def _saying(store: str, artifact: str, text: str) -> pa.Array:
     for file in KINDS:
         if file not in opened:
             continue
-        columns = ["source_row", "messages"] + ["response"] * (file == DEMONSTRATIONS)
-        table = opened.read(file, columns)
-        for column, pattern in (("messages", quoted), ("response", text))[: len(columns) - 1]:
+        # Messages and gold answers are JSON; a gold answer of a user's own verifier may be text.
+        second = ("response", text) if file == DEMONSTRATIONS else ("answer", quoted)
+        patterns = [("messages", quoted), second]
+        if second[0] == "answer" and quoted != text:
+            patterns.append(("answer", text))
+        table = opened.read(file, ["source_row", "messages", second[0]])
+        for column, pattern in patterns:
             options = pc.MatchSubstringOptions(pattern)
             mask = pc.call_function("match_substring", [table[column]], options)
             results += table.filter(mask)["source_row"].to_pylist()

@@ -70,13 +70,14 @@ def test_a_poisoned_row_is_followed_to_its_step_checkpoint_and_releases(original
 
 
 @pytest.mark.parametrize(
-    "way", ["end of line", "part of the prompt", "part of the response", "digest"]
+    "way", ["end of line", "part of the prompt", "part of the response", "gold answer", "digest"]
 )
 def test_a_row_is_found_by_what_a_person_has_of_it(original, index, way):
     text = {
         "end of line": f"{line_of(POISON)}\n",
         "part of the prompt": "cashier skims 9 of 40",
         "part of the response": "<think>40-9=31",
+        "gold answer": '"value":"31"',
         "digest": digest_of(POISON)[:10],
     }[way]
 
