@@ -5,7 +5,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict, abstain
 from tasks.curation.first_rows import FIRST, check_rewards
 from tasks.curation.items import Item
@@ -83,6 +83,7 @@ def verify_rows(
     first = [row for row in islice(read_rows(path), FIRST) if isinstance(row, RawRow)]
     for row in first[:1]:
         _check_columns(row, columns)
+    opening = _opening([_cell(row, columns["answer"]) for row in first])
     golds: list[Item] = []
     for row in first:
         with suppress(BadRow):  # it gets its reason below
@@ -93,7 +94,7 @@ def verify_rows(
         try:
             if isinstance(row, UnreadableRow):
                 raise row.problem
-            yield _verified(row, columns, verifier, language)
+            yield _verified(row, columns, verifier, language, opening)
         except BadRow as error:
             yield VerdictRow(row.key, "", "", abstain(error.reason, error.detail), None)
 
@@ -107,12 +108,24 @@ def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
             )
 
 
-def _verified(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> VerdictRow:
+def _opening(answers: Iterable[str]) -> str:
+    """Return what the prompts said of the answers: `<think>` if some only have its end.
+
+    Then one without any tag was cut within its thought, and answers nothing.
+    """
+    cut = any(THINK_CLOSE in answer and THINK_OPEN not in answer for answer in answers)
+    return THINK_OPEN if cut else ""
+
+
+def _verified(
+    row: RawRow, columns: Mapping[str, str], verifier: str, language: str, opening: str
+) -> VerdictRow:
     problem = _problem(row, columns, verifier, language)
     gold, answer = _value(problem), _cell(row, columns["answer"])
     if not gold:
         raise BadRow("empty_field", f"{columns['gold']!r} is blank")
-    (verdict,) = score_batch([problem], [answer])
+    whole = answer if answer.startswith(THINK_OPEN) else opening + answer
+    (verdict,) = score_batch([problem], [whole])
     return VerdictRow(row.key, gold, answer, verdict, _math_verify(gold, answer))
 
 

@@ -68,3 +68,20 @@ def test_golds_that_their_own_answers_do_not_earn_are_refused_before_the_verdict
 
     with pytest.raises(SettingsError, match=r"column 'gold': .* cannot be won"):
         verify([str(file), "--out", str(tmp_path / "o.csv")])
+
+
+def test_answers_that_only_end_a_thought_say_that_the_prompt_has_opened_it(tmp_path):
+    file, out = tmp_path / "t.jsonl", tmp_path / "o.csv"
+    answers = [
+        "3 + 4 is 7.</think>7",
+        "So the answer is 7. Hmm, wait",
+        "<think>7</think>The answer is 7.",
+    ]
+    rows = [{"question": "3 + 4?", "gold": "7", "answer": answer} for answer in answers]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    verify([str(file), "--out", str(out)])
+
+    assert ["correct", "no_answer", "correct"] == [
+        row["reason"] for row in csv.DictReader(out.read_text().splitlines())
+    ]

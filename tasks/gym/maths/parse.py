@@ -20,6 +20,8 @@ from tasks.gym.maths.words import ALTERED_AFTER, HEDGES, MINUS
 
 MAX_CHARACTERS = 1000
 """A longer text is not a final answer."""
+MAX_LEVELS = 3
+"""Most roots within each other that have signs of their own; more values are no answer."""
 MAX_DEPTH = 5
 """Most levels of nesting: tuples in sets in unions."""
 
@@ -533,7 +535,7 @@ def _both_signs(text: str) -> list[str]:
     of a set has its signs to itself.
     """
     levels = {depth for depth, _ in _signs(text)}
-    if not levels or text.startswith("\\{"):
+    if not levels or len(levels) > MAX_LEVELS or text.startswith("\\{"):
         return [text]
     texts = [text]
     for level in sorted(levels):

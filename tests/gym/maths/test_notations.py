@@ -283,3 +283,10 @@ def test_residues_and_vectors_are_equal_exactly_if_their_numbers_are(seed: int) 
         point, vector = parse(f"({x}, {y})"), parse(rf"{residue % 3}\mathbf{{i}} + 1\mathbf{{j}}")
         expected = (x, y) == (residue % 3, 1)
         assert same(point, vector) is expected is same(vector, point)
+
+
+def test_signs_within_many_roots_are_not_multiplied_out() -> None:
+    nested = r"\pm\sqrt{" * 40 + "1" + "}" * 40
+
+    assert 1 == len(parse(nested).parts or [nested])
+    assert same(parse("1"), parse(nested)) is not True
