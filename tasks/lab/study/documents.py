@@ -20,6 +20,7 @@ numbers that stand outside of a region and name no commit.
 """
 
 import argparse
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +32,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from data_schemas.study import EvidenceCell, StudyEvidence
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tasks.lab.study import evidence_file, report
+from tasks.lab.study.declaration import read_study
 from tasks.platform.cache_version import ROOT
 from tasks.platform.command_line import run
 from tasks.platform.tables import markdown_table
@@ -45,6 +47,8 @@ REGION = re.compile(
 )
 _FOLDERS = ("", "tasks", "workflows", "containers", "data_schemas")
 NOT_MEASURED = "not measured"
+LEAST_SHARE = 0.01
+"""Of the tokens: a method that acts on less is not tested by its arm."""
 
 
 class ClaimLine(BaseModel):
@@ -60,7 +64,19 @@ class ClaimLine(BaseModel):
     turned: bool = Field(
         default=False, description="the cell is the other minus this: shown with the sign turned"
     )
+    acts: str = Field(
+        default="", description="name of the cell with the share of the tokens the method acts on"
+    )
+    share: float = Field(
+        default=0.0, description="that share by the arm's own settings, where no cell has it"
+    )
     because: str = Field(default="", description="why it cannot be measured")
+
+    @property
+    def arms(self) -> list[str]:
+        """Variants of the study that are compared, the one of the claim first."""
+        arms = self.number.partition("/")[0].split(" minus ")
+        return arms[::-1] if self.turned else arms
 
 
 def pages() -> list[Path]:
@@ -147,31 +163,78 @@ def main(arguments: Sequence[str]) -> None:
 
 def claim_rows(
     read: Callable[[str], StudyEvidence], claims: Sequence[ClaimLine]
-) -> list[tuple[str, str, str, str]]:
-    """Return (claim, paper, here, verdict) of every claim."""
-    rows = []
-    for one in claims:
-        if not one.study:
-            rows.append((one.claim, one.paper, "", f"cannot be shown here: {one.because}"))
-            continue
-        try:
-            evidence = read(one.study)
-        except DataError:
-            rows.append(
-                (one.claim, one.paper, "", f"{NOT_MEASURED}: `make evidence NAME={one.study}`")
-            )
-            continue
-        cell = _cell(evidence, one.number)
-        if one.turned:
-            cell = _turned(cell)
-        claimed = cell.value is not None and (cell.value < 0.0 if one.less else cell.value > 0.0)
-        verdict = "shown" if cell.shown and claimed else "not shown"
-        if cell.shown and not claimed:
-            verdict = "the opposite is shown"
-        note = f" ({cell.note})" if cell.note else ""
-        here = f"{report.number(cell, one.number)}, `{one.study}`"
-        rows.append((one.claim, one.paper, here, f"{verdict}{note}"))
-    return rows
+) -> list[tuple[str, ...]]:
+    """Return (claim, paper, arm, load, seeds, here, verdict) of every claim.
+
+    What was measured against a claim stands first, then what was measured, then what cannot be; a
+    method that acts on less than LEAST_SHARE of the tokens was not tested by its arm.
+    """
+    ranked = [_claim_row(read, one) for one in claims]
+    return [row for _, row in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _claim_row(read: Callable[[str], StudyEvidence], one: ClaimLine) -> tuple[int, tuple[str, ...]]:
+    """Return the place of a claim among others, from 0, and its row."""
+    nothing = ("", "", "", "")
+    if not one.study:
+        return 4, (one.claim, one.paper, *nothing, f"cannot be shown here: {one.because}")
+    try:
+        evidence = read(one.study)
+    except DataError:
+        verdict = f"{NOT_MEASURED}: `make evidence NAME={one.study}`"
+        return 3, (one.claim, one.paper, *nothing, verdict)
+    cell = _cell(evidence, one.number)
+    if one.turned:
+        cell = _turned(cell)
+    claimed = cell.value is not None and (cell.value < 0.0 if one.less else cell.value > 0.0)
+    certain = cell.low is not None and cell.high is not None and cell.low * cell.high > 0.0
+    verdict = "shown" if cell.shown and claimed else "not shown"
+    rank = 1 if certain and not claimed else 2
+    if cell.shown and not claimed:
+        rank, verdict = 0, "the opposite is shown"
+    acts = _cell(evidence, one.acts).value if one.acts else one.share or None
+    if acts is not None and acts < LEAST_SHARE:
+        rank, verdict = 2, f"not tested: the method acts on {acts:.2%} of the tokens"
+    note = f" ({cell.note})" if cell.note else ""
+    here = f"{report.number(cell, one.number)}, `{one.study}`"
+    arm = " against ".join(one.arms)
+    seeds = str(len(evidence.seeds))
+    load = _load(evidence, one.arms[0], acts)
+    return rank, (one.claim, one.paper, arm, load, seeds, here, f"{verdict}{note}")
+
+
+def _load(evidence: StudyEvidence, arm: str, acts: float | None) -> str:
+    """Describe what a loss had to bear in an arm: '' where the arm has no phase of RL."""
+    parts = list[str]()
+    if updates := _updates(evidence.source, arm):
+        parts.append(f"{updates} update{'s' if updates > 1 else ''} a step")
+    for name, form in (("staleness", "{:.1f} versions behind"), ("clipped", "{:.1%} clipped")):
+        cell = evidence.cells.get(f"{arm}/{name}")
+        if cell is not None and cell.value is not None:
+            parts.append(form.format(cell.value))
+    clipped = evidence.cells.get(f"{arm}/clipped")
+    if acts is not None and (clipped is None or clipped.value != acts):
+        parts.append(f"acts on {acts:.2%}")
+    return ", ".join(parts)
+
+
+@functools.cache
+def _updates(source: str, arm: str) -> int:
+    """Return the optimizer updates per step of an arm's last phase of RL, as declared; 0 without.
+
+    A study that is gone, or that has no such arm any more, says nothing.
+    """
+    try:
+        plan = read_study(source if Path(source).is_absolute() else str(ROOT / source))
+    except (DataError, SettingsError):
+        return 0
+    for cell in plan.cells:
+        if cell.variant == arm:
+            settings = json.loads(cell.settings)
+            groups = settings.get("pipeline", settings)
+            phases = [groups[name] for name in ("rl_two", "rl_one") if name in groups]
+            return next((one["num_mini_batches"] for one in phases if one["steps"]), 0)
+    return 0
 
 
 def read_claims() -> list[ClaimLine]:
@@ -224,7 +287,7 @@ class _Numbers:
         return markdown_table(*report.gains_of(self._read(study)))
 
     def claims(self) -> str:
-        header = ("claim", "paper", "here", "verdict")
+        header = ("claim", "paper", "arm", "load", "seeds", "here", "verdict")
         return markdown_table(header, claim_rows(self._read, read_claims()))
 
     def facts(self, path: str) -> Any:

@@ -163,16 +163,38 @@ def test_a_claim_is_shown_only_where_its_evidence_says_so():
 
     rows = documents.claim_rows(read, claims)
 
-    assert "-0.1 [-0.2, -0.05], `ladder`" in [row[2] for row in rows]
-    assert [row[-1] for row in rows] == [
-        "shown",
-        "the opposite is shown",
-        "not shown",
-        "the opposite is shown",
-        "not shown (one run)",
-        "cannot be shown here: no FP8 here",
-        "not measured: `make evidence NAME=nothing`",
+    assert "-0.1 [-0.2, -0.05], `ladder`" in [row[-2] for row in rows]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("down", "the opposite is shown"),
+        ("the other arm", "the opposite is shown"),
+        ("up", "shown"),
+        ("perhaps", "not shown"),
+        ("once", "not shown (one run)"),
+        ("later", "not measured: `make evidence NAME=nothing`"),
+        ("never", "cannot be shown here: no FP8 here"),
     ]
+
+
+def test_a_claim_names_its_arm_its_load_and_seeds_and_is_not_tested_below_a_hundredth():
+    cells = {
+        "grpo minus espo/equal tokens": EvidenceCell(
+            value=0.02, low=0.01, high=0.03, runs=2, shown=True
+        ),
+        "espo/staleness": EvidenceCell(value=1.87, runs=2),
+        "espo/clipped": EvidenceCell(value=0.0052, runs=2),
+    }
+    kept = evidence(source="workflows/lab/studies/losses.yaml", seeds=(0, 1), cells=cells)
+    line = documents.ClaimLine(
+        claim="c", study="ladder", number="grpo minus espo/equal tokens", turned=True
+    )
+    tested = line.model_copy(update={"acts": "espo/clipped"})
+
+    against, untested = documents.claim_rows(lambda _: kept, [tested, line])
+
+    load = "8 updates a step, 1.9 versions behind, 0.5% clipped"
+    assert ("espo against grpo", load, "2") == against[2:5] == untested[2:5]
+    assert "the opposite is shown" == against[-1]
+    assert "not tested: the method acts on 0.52% of the tokens" == untested[-1]
 
 
 @pytest.mark.slow
