@@ -1,6 +1,6 @@
 """Wiring only: no loops, no arithmetic, no I/O.
 
-post_training   the pipeline: all chains of `parts/chain.py`, of which the others take slices
+post_training   the pipeline: most chains of `parts/chain.py`, of which the others take slices
 curate          read, clean and decontaminate sources; one page of what became of them
 judge           train a ternary judge on human comparisons, with a Bradley-Terry reward as baseline
 distil          a teacher answers the problems; its right answers become demonstrations

@@ -34,3 +34,10 @@ def test_every_verifier_is_listed_with_an_answer_that_it_reads(capsys):
 def test_every_adapter_says_what_it_reads(name):
     assert ADAPTERS[name].columns
     assert (ADAPTERS[name].read.__doc__ or "").startswith("Read a")
+
+
+def test_the_list_stands_in_groups_that_fit_a_terminal_of_80_columns():
+    texts = list(listing.lines(80))
+
+    assert 5 == sum(line.endswith(":") and not line.startswith(" ") for line in texts)
+    assert [] == [line for line in texts if len(line) > 80 and " " in line.strip()]

@@ -75,7 +75,7 @@ def page(evidence: StudyEvidence) -> str:
         title=evidence.title,
         name=evidence.name,
         tiles=_tiles(evidence),
-        shown=_shown(evidence),
+        shown=_claims(evidence),
         charts=_charts(evidence),
         arms=rows_of(evidence),
         gains=gains_of(evidence),
@@ -102,7 +102,7 @@ def _tiles(evidence: StudyEvidence) -> list[tuple[str, str, str]]:
     ]
 
 
-def _shown(evidence: StudyEvidence) -> list[str]:
+def _claims(evidence: StudyEvidence) -> list[str]:
     """Say each difference of accuracies that is shown, those against an arm first."""
     lines = [
         (cell.value, f"{key.replace('/', ' at ', 1)}: {number(cell, key)} points")
