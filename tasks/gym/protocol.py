@@ -143,11 +143,11 @@ class Entry:
     themselves: they run in a thread, which can only be abandoned."""
     verify_group: GroupVerifier | None = None
     """Used instead of `verify` when all responses of a group are available."""
+    calls: Callable[[], int] | None = None
+    """Number of prompts this thread has sent to the judge; None for verifiers without a judge."""
     runs_gold: bool = False
     """The gold answer is a program's tests or an environment's records: with other characters in
     it, even of a telephone number, it is another task."""
-    calls: Callable[[], int] | None = None
-    """Number of prompts this thread has sent to the judge; None for verifiers without a judge."""
 
 
 def failure_verdict(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:

@@ -57,7 +57,7 @@ def service_with(address, *, timeout_s=2.0):
 
     table = {
         "versus": Entry(versus, 30.0, in_worker=False, calls=judge.count_here),
-        "anchor": Entry(versus, 30.0, False, anchor, judge.count_here),
+        "anchor": Entry(versus, 30.0, in_worker=False, verify_group=anchor, calls=judge.count_here),
         "choice": Entry(choice, in_worker=False),
     }
     with ScoringService(
