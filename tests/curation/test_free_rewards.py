@@ -91,8 +91,8 @@ def test_fifty_thousand_rows_cost_as_much_as_twenty(tmp_path):
 
     free = measure(tmp_path / "problems.parquet", score)
 
-    assert [f"own/choice/{n}" for n in range(0, 50_000, 2_500)] == asked[:MAX_PROBLEMS]
-    assert len(TEXTS) * MAX_PROBLEMS == len(asked)
+    assert {f"own/choice/{n}" for n in range(0, 50_000, 2_500)} == set(asked)
+    assert len(asked) < len(TEXTS) * MAX_PROBLEMS  # most texts are scored on a third of them
     assert MAX_PROBLEMS == free["own"]["choice"].problems
 
 
