@@ -14,10 +14,12 @@ from pydantic import BaseModel
 from data_schemas.artifacts import CheckpointRef, is_address
 from data_schemas.laptop_recipes import RECIPES, RESPONSE_TOKENS, has_judge, scaled
 from data_schemas.ledgers import GroupOutcome
+from data_schemas.machine_settings import Choice
 from data_schemas.presets import COMPASSMAX, CPU_SMOKE, FULL_SCALE, RING_LITE, SINGLE_NODE
 from data_schemas.rl_settings import JudgeSettings, LossSettings, RLSettings, TermSettings
 from data_schemas.rows import Domain
 from data_schemas.verdicts import scored
+from tasks.algorithms.choices import TABLES
 from tasks.algorithms.losses.table import find, whole_step
 from tasks.algorithms.terms.table import TERMS, find_terms
 from tasks.algorithms.terms.token_budget import TokenBudget
@@ -47,12 +49,13 @@ def written(value: object) -> str:
 def test_the_table_of_a_recipe_is_what_its_preset_has(recipe, setting, _paper, here):
     value = RECIPES[recipe]
     for name in setting.strip("`").split("."):
-        # A setting that only this loss has stands in the loss that the name chooses.
-        is_own = isinstance(value, LossSettings) and name not in LossSettings.model_fields
+        # A setting that only this choice has stands in the choice that the name makes.
+        is_own = isinstance(value, Choice) and name not in type(value).model_fields
         if isinstance(value, tuple):  # the terms, by kind
             value = {one.kind: TERMS.choose(one, "terms") for one in value}[name]
         else:
-            value = getattr(find(value) if is_own else value, name)
+            chosen = TABLES[type(value)].choose(value, name) if is_own else value
+            value = getattr(chosen, name)
 
     assert here == written(value)
 
