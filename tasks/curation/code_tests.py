@@ -4,7 +4,6 @@
 # pyarrow ships no types.
 
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from data_schemas.rows import Outcome, Problem
+from tasks.cores import num_cores
 from tasks.curation.code_soundness import STAGE, UNSOUND, SoundnessCheck, check_tests, outputs, run
 from tasks.curation.overlap.fingerprints import Key
 from tasks.curation.shards.columns import refusals
@@ -74,7 +74,7 @@ def _check_shard(shards: Shards, shard: int, rows: NDArray[np.int64], responses:
         programs = list(_programs(problem, responses.get(tuple(keys[place]), ())))
         return check_tests(problem, programs, run, outputs)
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(num_cores()) as threads:
         results = list(threads.map(check, range(len(items))))
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for item, one in zip(items, results, strict=True):

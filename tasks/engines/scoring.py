@@ -31,7 +31,7 @@ def open_scoring(
     Args:
         tokenizer_folder: model directory whose tokenizer decodes responses; None for texts only.
         settings: settings that the verifiers are bound to.
-        num_workers: 0 for one less than the number of cores, at least one.
+        num_workers: 0 for as many as there are cores.
 
     Raises:
         SettingsError: the tokenizer cannot be used, or the judge cannot be opened.

@@ -16,6 +16,7 @@ from data_schemas.rows import Problem
 from data_schemas.settings import CurationSettings, Source
 from data_schemas.sources import Part
 from data_schemas.verdicts import Verdict
+from tasks.cores import LIMIT
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
 from tasks.curation.parts import SHARDS, map_part, take_parts
@@ -196,6 +197,7 @@ def test_no_process_is_started_for_shards_that_are_complete(
 ):
     take_parts(parts_of(raw, base_model, tmp_path, 2), tmp_path / "work")
     monkeypatch.setattr(processes, "WORTH_BYTES", 1)
+    monkeypatch.delenv(LIMIT, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(subprocess, "Popen", None)
     out = new(tmp_path / "out")

@@ -19,6 +19,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import cast
 
+from tasks.cores import num_cores
 from tasks.curation.shards.mapping import Rules, ShardJob, is_complete, map_shard, prepare
 from tasks.gym.workers import MEMORY_BYTES, start_interpreter
 from tasks.models.architectures import needs_registration
@@ -42,7 +43,7 @@ _VARIABLES: Mapping[str, str] = {
 
 def num_workers(raw_bytes: int) -> int:
     """Return the number of processes for an input of a size; 0 = this one alone."""
-    cores = len(os.sched_getaffinity(0))
+    cores = num_cores()
     return 0 if cores == 1 else min(cores, raw_bytes // WORTH_BYTES)
 
 

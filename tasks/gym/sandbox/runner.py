@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+from tasks.cores import num_cores
 from tasks.errors import EngineError
 from tasks.gym.sandbox import wire
 from tasks.gym.sandbox.asserts import are_literal
@@ -36,7 +37,7 @@ class Sandbox:
     ) -> None:
         self.limits = limits or Limits()
         self.level = level or choose(os.environ.get(VARIABLE, ""), available())
-        self._size = size or max(1, os.cpu_count() or 1)
+        self._size = size or num_cores()
         self._reset()
         atexit.register(self.close)
 

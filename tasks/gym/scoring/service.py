@@ -14,7 +14,6 @@ response caused the failure: score 0 under `response_fault:...`.
 """
 
 import contextlib
-import os
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from data_schemas.rl_settings import RewardSettings
 from data_schemas.rollouts import FinishedResponse, ResponseScore
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict
+from tasks.cores import num_cores
 from tasks.errors import EngineError
 from tasks.gym import binding, table
 from tasks.gym.protocol import CONTROL, Entry
@@ -66,7 +66,7 @@ class ScoringService:
     Args:
         tokenizer: what decodes responses; None for texts only.
         settings: settings that the verifiers are bound to.
-        num_workers: 0 for one less than the number of cores, at least one.
+        num_workers: 0 for as many as there are cores.
         max_waiting: responses that may wait in a queue.
         entries: replaces the table of verifiers: where rows of others name them, or in tests.
 
@@ -83,7 +83,7 @@ class ScoringService:
         max_waiting: int = MAX_WAITING,
         entries: Mapping[str, Entry] | None = None,
     ) -> None:
-        count = num_workers or max(1, (os.cpu_count() or 1) - 1)
+        count = num_workers or num_cores()
         self._tokenizer = tokenizer
         self._entries: Mapping[str, Entry] = (
             binding.entries(settings) if entries is None else entries
