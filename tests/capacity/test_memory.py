@@ -83,7 +83,7 @@ def kept_by_embedded_layers(
     )
     tokens_NT = torch.randint(0, 128, (2, 48), generator=torch.Generator().manual_seed(0))
     batch = TokenBatch(tokens_NT, torch.tensor([48, 48]), tokens_NT >= 0, None, {})
-    (part,) = divide(batch, 8192, 0)
+    (part,) = divide(batch, 8192, 0, 1)
     micro = part.packed()
     cells_M = micro.packing.cells_M
     totals = []

@@ -39,6 +39,7 @@ from tasks.algorithms.kept_sets import sets_of
 from tasks.algorithms.logprobs import scores_from_hidden
 from tasks.engines.chat import end_and_pad, load_tokenizer
 from tasks.engines.embedded.hf_model import (
+    is_small,
     load_on_device,
     weight_bytes,
     weights_in_memory,
@@ -73,8 +74,6 @@ SEQUENCES_A_PART = (96, 32)
 many sequences take in it before it computes any: 48 at 0.8 M weights, where starting kernels
 takes the time, and 12 at 135 M, where reading weights does. Twice as many cost a fifth more on
 one core, and two parts take 0.6 of the time on two."""
-SMALL_MODEL = 2**23
-"""Weights of a model that is small in this."""
 PART_BYTES = 2**29
 """Memory that a part is expected to take."""
 MAX_PARTS = 16
@@ -221,9 +220,8 @@ class HFRolloutEngine:
             or self._forward.device.type != "cpu"
         ):
             return [requests]
-        small = self._model.num_parameters() < SMALL_MODEL
         samples = sum(request.num_samples for request in requests)
-        count = samples // SEQUENCES_A_PART[not small]
+        count = samples // SEQUENCES_A_PART[not is_small(self._model)]
         count = max(1, min(count, len(requests), MAX_PARTS))
         return [requests[first::count] for first in range(count)]
 

@@ -35,7 +35,12 @@ from tasks.algorithms.packing import Packing, even_buckets, pack
 from tasks.algorithms.router_shift import OLD_SCORES, SHIFT, chosen_scores, log_shift
 from tasks.algorithms.terms.protocol import Auxiliary
 from tasks.engines.chat import ends_of, load_tokenizer
-from tasks.engines.embedded.hf_model import load_on_device, weight_bytes, weights_in_memory
+from tasks.engines.embedded.hf_model import (
+    is_small,
+    load_on_device,
+    weight_bytes,
+    weights_in_memory,
+)
 from tasks.engines.embedded.lora import LoRAAdapter
 from tasks.engines.embedded.packed_attention import PackedLayout, layout, use_packed_attention
 from tasks.engines.embedded.router_losses import RouterTerms
@@ -59,11 +64,13 @@ ADAM_BETAS = (0.9, 0.95)
 GRAD_CLIP = 1.0
 """Both as GPT-3 and LLaMA were trained; those of the Megatron trainer, too."""
 STATE_FILE = "trainer.pt"
-GRADIENT_ROWS, SCORE_ROWS = 256, 512
+GRADIENT_ROWS, SCORE_ROWS = 192, 512
 """Fewest packed rows of a part. Starting the kernels of a pass with gradients takes as long as 150
 rows of a model of 0.8 M weights, and as 30 of one of 135 M."""
-FEW_PARTS, ROWS_OF_MORE, MAX_PARTS = 4, 1024, 16
-"""Beyond FEW_PARTS a part has more rows, so that one core does not pay for cores it lacks."""
+FEW_PARTS = (2, 4)
+"""Parts of a batch, of a small model and of others, unless it has ROWS_OF_MORE for each of more:
+one core should not pay for cores that it lacks."""
+ROWS_OF_MORE, MAX_PARTS = 1024, 16
 PART_BYTES = 2**29
 """Memory that a part is expected to take."""
 COPIES_BYTES = 2**30
@@ -348,8 +355,10 @@ class TorchTrainer:
 
     def _divided(self, batch: TokenBatch, least_rows: int) -> list["_Part"]:
         """Divide a batch by its number of packed rows; on a GPU, by what fits a pass alone."""
-        on_cpu = self._model.device.type == "cpu"
-        return divide(batch, self._micro_batch_tokens, least_rows if on_cpu else 0)
+        if self._model.device.type != "cpu":
+            return divide(batch, self._micro_batch_tokens, 0, 1)
+        few = FEW_PARTS[not is_small(self._model)]
+        return divide(batch, self._micro_batch_tokens, least_rows, few)
 
     def _each(
         self, method: Callable[..., Any], here: Callable[..., Iterator[Any]], calls: Sequence[Any]
@@ -535,20 +544,21 @@ class _MicroBatch:
         return self.packing.rows_NT[sequence_R, position_R - 1]
 
 
-def divide(batch: TokenBatch, max_tokens: int, least_rows: int) -> list[_Part]:
+def divide(batch: TokenBatch, max_tokens: int, least_rows: int, few: int) -> list[_Part]:
     """Divide a batch so that sequences with a common prefix are together.
 
     Args:
         batch: to be divided.
         max_tokens: packed rows of a part.
-        least_rows: of a part, unless there are more parts than MAX_PARTS; 0 = as few as fit.
+        least_rows: of a part; 0 = as few parts as fit.
+        few: parts unless each of more has ROWS_OF_MORE; MAX_PARTS at most.
     """
     prefixes = batch.prefixes
     rows_N = torch.tensor(prefixes.order, dtype=torch.int64)
     lengths_N, shared_N = batch.lengths_N[rows_N].numpy(), np.array(prefixes.shared)
     count, rows = 1, int(lengths_N.sum() - shared_N.sum())
     if least_rows:
-        count = max(1, min(rows // least_rows, FEW_PARTS), min(rows // ROWS_OF_MORE, MAX_PARTS))
+        count = max(1, min(rows // least_rows, few), min(rows // ROWS_OF_MORE, MAX_PARTS))
     return [
         _Part(rows_N[bucket], batch.select(rows_N[bucket]), shared_N[bucket])
         for bucket in even_buckets(lengths_N, shared_N, max_tokens, count)

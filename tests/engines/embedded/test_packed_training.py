@@ -138,7 +138,7 @@ def test_packed_loss_and_gradients_are_the_padded_ones(tiny_moe, size, with_rout
 
 def test_common_beginnings_are_computed_once(tiny_moe):
     batch = group_batch(with_routes=True)
-    (part,) = divide(batch, 8192, 0)
+    (part,) = divide(batch, 8192, 0, 1)
     micro = part.packed()
     beginnings = {
         tuple(row[: t + 1])

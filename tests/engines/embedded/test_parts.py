@@ -43,6 +43,10 @@ def batch(count=48, length=24):
     )
 
 
+LARGE = batch(count=160, length=40)
+"""Of four parts and more."""
+
+
 def digest_of(rollouts):
     digest = hashlib.sha256()
     for one in sorted(rollouts, key=lambda one: (one.problem_id, one.sample)):
@@ -69,10 +73,10 @@ def learn(folder, workers, lora_rank=0, auxiliary=None):
         loss = RecordingLoss(CrossEntropy(1000))
         terms = auxiliary or Auxiliary()
         found.append(
-            trainer.update(batch(), loss, temperature=1.0, learning_rate=1e-2, auxiliary=terms)
+            trainer.update(LARGE, loss, temperature=1.0, learning_rate=1e-2, auxiliary=terms)
         )
         calls = [(call.key, call.logprobs_MT.tolist(), float(call.value)) for call in loss.calls]
-        scores = trainer.score(batch(), temperature=1.0, record_routes=True)
+        scores = trainer.score(LARGE, temperature=1.0, record_routes=True)
         digest = hashlib.sha256()
         for tensor in (scores.logprobs_NT, scores.entropy_NT, scores.experts_NTLK):
             assert tensor is not None
@@ -83,14 +87,14 @@ def learn(folder, workers, lora_rank=0, auxiliary=None):
 
 def test_the_size_of_a_batch_decides_its_parts_and_each_has_about_as_many_rows():
     whole = batch(count=96)
-    parts = divide(whole, 8192, 256)
+    parts = divide(whole, 8192, 256, 4)
     rows = [len(part.packed().packing.cells_M) for part in parts]
 
     assert 4 == len(parts)
     assert sorted(range(96)) == sorted(row for part in parts for row in part.rows_N.tolist())
     assert max(rows) <= sum(rows) / 4 + int(whole.lengths_N.max())
-    assert 1 == len(divide(batch(count=12), 8192, 256))
-    assert all(len(part.packed().packing.cells_M) <= 100 for part in divide(whole, 100, 256))
+    assert 1 == len(divide(batch(count=12), 8192, 256, 4))
+    assert all(len(part.packed().packing.cells_M) <= 100 for part in divide(whole, 100, 256, 4))
 
 
 def test_parts_give_the_gradient_of_the_whole(tiny_moe, monkeypatch):
@@ -101,7 +105,7 @@ def test_parts_give_the_gradient_of_the_whole(tiny_moe, monkeypatch):
 
     for name in ("loss", "grad_norm"):
         assert one[name] == pytest.approx(other[name], rel=1e-5)
-    assert len(divide(batch(), 8192, 256)) > 1
+    assert len(divide(batch(), 8192, 256, 2)) > 1
 
 
 def test_parts_draw_what_one_call_would(tiny_moe, monkeypatch):
@@ -219,5 +223,5 @@ def test_a_worker_that_is_killed_while_it_scores_is_named(tiny_moe, workers):
     killing = threading.Timer(0.2, os.kill, (first, signal.SIGKILL))
     killing.start()
     with pytest.raises(EngineError, match=rf"worker process {first} ended with signal 9"):
-        trainer.score(batch(count=96), temperature=1.0)
+        trainer.score(LARGE, temperature=1.0)
     killing.join()
