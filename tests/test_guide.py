@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
@@ -81,10 +82,14 @@ def test_the_pod_template_mounts_nothing_that_a_stage_asks_for():
     assert any(key.startswith(f"{path}/") for path in mounted)
 
 
-def script() -> str:
-    """All shell lines of the guide, in order, with names in place of what a reader fills in."""
+def script(commands: Sequence[str] = COMMANDS) -> str:
+    """All shell lines of the guide, in order, with names in place of what a reader fills in.
+
+    Args:
+        commands: first words of the blocks that are taken.
+    """
     blocks = re.findall(r"(?:^ {4,}\S.*\n)+", IMAGES + STEPS, re.MULTILINE)
-    lines = "".join(dedent(one) for one in blocks if one.split()[0] in COMMANDS)
+    lines = "".join(dedent(one) for one in blocks if one.split()[0] in commands)
     for word, name in (
         ("REGISTRY", "registry.example"),
         ("BUCKET", "shop"),
@@ -100,7 +105,17 @@ def script() -> str:
 @pytest.fixture(scope="module")
 def carried_out(tmp_path_factory):
     """What arrives at a Flyte that is configured as the guide says, and what other programs did."""
-    folder = tmp_path_factory.mktemp("guide")
+    return carry_out(script(), tmp_path_factory.mktemp("guide"), {})
+
+
+def carry_out(lines: str, folder: Path, variables: Mapping[str, str]):
+    """Run shell lines in a checkout, against an admin that compiles and stubs of other programs.
+
+    Args:
+        lines: of the guide; the first one that fails is named.
+        folder: empty.
+        variables: of the shell.
+    """
     programs = folder / "bin"
     programs.mkdir()
     for name in OTHERS:
@@ -120,17 +135,18 @@ def carried_out(tmp_path_factory):
         shutil.copytree(CLUSTER, checkout / "containers" / "cluster")
         shutil.copy(ROOT / "lock_cpu.txt", checkout)
         done = subprocess.run(
-            ["bash", "-euo", "pipefail"],
-            input=script(),
+            ["bash", "-Eeuo", "pipefail"],
+            input=f"trap 'echo \"does not hold: $BASH_COMMAND\" >&2' ERR\n{lines}",
             cwd=checkout,
             env=own
             | {"PATH": path, "HOME": str(folder), "FLYTECTL_CONFIG": str(config)}
-            | {"PYTHONPATH": str(checkout)},
+            | {"PYTHONPATH": str(checkout)}
+            | variables,
             capture_output=True,
             text=True,
             check=False,
         )
-    assert 0 == done.returncode, script() + done.stdout[-3000:] + done.stderr[-3000:]
+    assert 0 == done.returncode, lines + done.stdout[-3000:] + done.stderr[-3000:]
     return registered, (folder / "others").read_text()
 
 
