@@ -25,6 +25,7 @@ from flyteidl.core.workflow_pb2 import Node, WorkflowTemplate
 from google.protobuf.json_format import MessageToDict
 
 from tasks.platform.literals import MESSAGEPACK
+from tasks.platform.log_lines import FIELDS
 from tasks.store.interface import store_at
 from tests.pod_server import PodServer
 
@@ -101,6 +102,7 @@ class Cluster:
         # The code that was shipped, not this checkout.
         environment = os.environ | {"PYTHONPATH": str(self._code), "HOME": str(self.folder)}
         environment["FLYTE_SDK_LOGGING_LEVEL"] = "40"
+        environment[FIELDS["execution"]] = EXECUTION  # it imports what pods import, as they do
         self._server = PodServer(self._code, environment, modules)
 
     def close(self) -> None:

@@ -133,6 +133,8 @@ def carry_out(lines: str, folder: Path, variables: Mapping[str, str]):
         for part in ("workflows", "tasks", "data_schemas"):
             shutil.copytree(ROOT / part, checkout / part)  # with what is compiled
         shutil.copytree(CLUSTER, checkout / "containers" / "cluster")
+        for lock in CLUSTER.parent.glob("lock_*.txt"):  # they are part of cache versions
+            shutil.copy(lock, checkout / "containers")
         shutil.copy(ROOT / "lock_cpu.txt", checkout)
         done = subprocess.run(
             ["bash", "-Eeuo", "pipefail"],

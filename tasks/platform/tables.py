@@ -1,7 +1,9 @@
 """Rows as a table: for a terminal, in Markdown, in HTML."""
 
 import html
+import io
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,9 @@ from rich.text import Text
 
 from data_schemas.reports import Claim
 from data_schemas.texts import on_one_line
+from tasks.platform.log_lines import in_pod
+
+logger = logging.getLogger(__name__)
 
 SCREEN_WIDTH = 132
 """Columns that the tables need."""
@@ -23,6 +28,17 @@ STYLE = (
     "td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
     "text-align:left;font-variant-numeric:tabular-nums}"
 )
+
+
+class _LogLines(io.TextIOBase):
+    """Takes what is printed in a pod, each line as a message of the log."""
+
+    def write(self, text: str) -> int:
+        """Log the lines that are not empty."""
+        for line in text.splitlines():
+            if line.strip():
+                logger.info("%s", line.rstrip())
+        return len(text)
 
 
 class Screen(Console):
@@ -35,6 +51,8 @@ class Screen(Console):
 
     def __init__(self, **options: Any) -> None:
         defaults: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+        if in_pod():  # whose log has one format
+            defaults |= {"file": _LogLines(), "width": SCREEN_WIDTH}
         super().__init__(**defaults | options)
 
     def render_str(self, text: str, **options: Any) -> Text:
