@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from data_schemas.rl_settings import ZeroVarianceSettings
+from data_schemas.rl_settings import SkipSettings, ZeroVarianceSettings
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.part_workers import workers_here
 from tasks.errors import EngineError
@@ -18,7 +18,7 @@ SIZES = {
     "steps": 2,
     "prompts_per_step": 12,
     "group_size": 16,
-    "zero_variance": ZeroVarianceSettings(skip_above=1.0),
+    "zero_variance": ZeroVarianceSettings(skip=SkipSettings.model_validate({"above": 1.0})),
 }
 """Rollouts of two parts; scores and updates of several."""
 
