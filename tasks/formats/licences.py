@@ -56,6 +56,7 @@ LICENCES = {
     "knights_knaves": "Apache-2.0",
     "esci": "Apache-2.0",
     "xcopa": "CC-BY-4.0",
+    "global_mmlu_lite": "Apache-2.0",
     "nusax_translation": "CC-BY-SA-4.0",
     "wisesight": "CC0-1.0",
 }
