@@ -1,6 +1,7 @@
 """What becomes known of an execution that failed: MLflow's run, and a message to people."""
 
 import json
+import logging
 import shutil
 import threading
 import time
@@ -163,16 +164,17 @@ def test_nobody_is_sent_to_recover_what_has_the_same_settings_again(store, heard
     "tracking", ["http://127.0.0.1:1", "nonsense", ""], ids=["away", "wrong", "missing"]
 )
 def test_people_hear_of_a_failure_whatever_is_wrong_with_mlflow(
-    store, heard, monkeypatch, capsys, tracking
+    store, heard, monkeypatch, caplog, tracking
 ):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking)
     unusable = store.model_copy(update={"uri": "s3://bucket/no-mlflow"})
 
-    fail(unusable, LOST)
+    with caplog.at_level(logging.INFO, logger="tasks"):
+        fail(unusable, LOST)
 
     (text,) = heard
     assert LOST in text
-    assert "Not told: " in capsys.readouterr().out
+    assert "Not told: " in caplog.text
 
 
 NIGHT = Execution(id="night7-1", started=1.0, workflow="retrain", last=("night_page",))
