@@ -2,9 +2,9 @@
 
 A preset without a parent says which workflow it is for; what it does not name has the default of
 the settings model. `--settings my.yaml` reads a file of the same form: values over those of its
-`parent`, a preset or another file, or else of the workflow's own preset. Groups are merged; any
-other value, such as a list or shares by domain, replaces that of the parent. Paths in a file are
-relative to that file.
+`parent`, a preset, an example (`example:shop`) or another file, or else of the workflow's own
+preset. Groups are merged; any other value, such as a list or shares by domain, replaces that of the
+parent. Paths in a file are relative to that file.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,10 @@ from data_schemas.settings import (
     RetrainSettings,
     SFTSettings,
 )
+from data_schemas.shipped import FOLDERS, shipped
 from data_schemas.yaml_text import load_yaml
 
-FOLDER = Path(__file__).resolve().parents[1] / "workflows" / "presets"
+FOLDER = FOLDERS["preset"]
 PARENT, WORKFLOW = "parent", "workflow"
 """Keys of a preset that are no settings."""
 MODELS: Mapping[str, type[BaseModel]] = {
@@ -45,12 +46,13 @@ def names() -> list[str]:
 
 @cache
 def load(name: str) -> BaseModel:
-    """Read a preset by name, or a file of that form by its path.
+    """Read a preset by name, or a file of that form by its path or by `example:NAME`.
 
     Raises:
         ValueError: there is none, or it cannot be read; names the file and the key.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    is_file = name.endswith((".yaml", ".yml"))
+    path = shipped(name) or (Path(name) if is_file else FOLDER / f"{name}.yaml")
     if not path.is_file():
         near = did_you_mean(name, names()) or f"use one of {', '.join(names())}, or a file"
         raise ValueError(f"there is no preset {name!r}; {near}")

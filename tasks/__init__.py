@@ -1,7 +1,7 @@
 """The code of the pipeline, in floors. An arrow points down only.
 
     lab                  what reproduces one more paper, studies a question, simulates, or reads
-                         others' dumps; no wheel holds it
+                         others' dumps; nothing imports it
     stages               the Flyte shells of all stages: unpack, call, record, return
     retraining | settings
                          new rows every night: inbox, decisions, exactly once; settings from the

@@ -25,6 +25,7 @@ from typing import Any, TypeGuard, cast
 from pydantic import TypeAdapter, ValidationError
 
 from data_schemas.located import located
+from data_schemas.shipped import shipped
 from data_schemas.texts import command_lines, fitted, wrapped
 from data_schemas.yaml_text import load_yaml
 from tasks.errors import SettingsError
@@ -63,6 +64,10 @@ MODULES = {
         "tasks.settings.listing:main",
         "Print every setting with its value, limits and source.",
     ),
+    "examples": (
+        "tasks.platform.examples:main",
+        "List settings, presets and studies that come with the program; copy the examples.",
+    ),
     "data": (
         "tasks.curation.commands:data",
         "Print every adapter and mapping that reads raw rows.",
@@ -95,7 +100,7 @@ MODULES = {
 }
 """Commands that are no workflow: functions of the arguments, with help of their own."""
 LAB = WORKFLOWS / "lab"
-"""Studies, recipes and measurements: commands `eachprompt lab NAME`, which no wheel holds."""
+"""Studies, recipes and measurements: commands `eachprompt lab NAME`; the rest works without."""
 LAB_MODULES = {
     "lab dumps": (
         "tasks.lab.dumps.command:main",
@@ -205,7 +210,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     try:
         if name.startswith("lab ") and not LAB.is_dir():
             raise SettingsError(
-                f"{name!r} needs a checkout of the project: the installed package has no laboratory"
+                f"{name!r} needs the laboratory, and {LAB} is missing; install the program again"
             )
         if name not in places:
             commands = [*places, *MODULES, *(LAB_MODULES if LAB.is_dir() else ())]
@@ -214,11 +219,26 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
         if {"-h", "--help"} & {*arguments}:
             print_lines(help_lines(command))
             return 0
+        arguments = [with_place(word) for word in arguments]
         check_options(command, arguments)
     except SettingsError as error:
         return refuse(error)
     start_workflow(command, arguments)
     return 0
+
+
+def with_place(word: str) -> str:
+    """Replace the name of a file that comes with the program by its path: `--of=study:ladder`.
+
+    Raises:
+        SettingsError: there is no such file.
+    """
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    try:
+        place = shipped(value)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    return f"{option}{equals}{place}" if place else word
 
 
 def own_version() -> str:
@@ -332,6 +352,7 @@ def overview() -> list[str]:
         "  eachprompt run",
         "  eachprompt init products.csv",
         "  eachprompt run --settings my.yaml --store runs",
+        "  eachprompt run --settings example:shop",
         "  eachprompt audit --model models:/eachprompt-tiny@released",
         "  eachprompt chat models:/eachprompt-tiny@released",
         "",
@@ -340,11 +361,7 @@ def overview() -> list[str]:
 
 
 def laboratory() -> list[str]:
-    """Return the lines of `eachprompt lab`.
-
-    Raises:
-        SettingsError: this is no checkout.
-    """
+    """Return the lines of `eachprompt lab`."""
     places = command_places()
     about = {
         name: read_command(name, places).summary.partition("\n")[0]
@@ -353,7 +370,7 @@ def laboratory() -> list[str]:
     } | {name: text for name, (_, text) in LAB_MODULES.items()}
     width = max(map(len, about)) + 2
     return [
-        "Studies, recipes of papers and measurements, in a checkout of the project.",
+        "Studies, recipes of papers and measurements.",
         "",
         "Usage: eachprompt lab NAME [OPTIONS]",
         "",
@@ -537,7 +554,8 @@ def settings_text(text: str) -> str:
         return text
     if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
         raise SettingsError(
-            f"--settings {text!r} is neither a JSON object nor a file (.yaml, .yml, .json)"
+            f"--settings {text!r} is neither a JSON object nor a file (.yaml, .yml, .json); "
+            "`eachprompt examples` lists those that come with the program"
         )
     try:
         content = load_yaml(path.read_bytes())

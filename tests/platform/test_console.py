@@ -118,13 +118,13 @@ def test_the_list_of_commands_names_each_of_them():
         assert name in (laboratory if name.startswith("lab ") else text)
 
 
-def test_an_installed_package_says_that_the_laboratory_is_in_a_checkout_only(
+def test_without_the_laboratory_its_commands_are_refused_and_not_listed(
     monkeypatch, capsys, tmp_path
 ):
     monkeypatch.setattr(console, "LAB", tmp_path / "lab")
 
     assert 2 == console.main(["lab", "study"])
-    assert "needs a checkout of the project" in capsys.readouterr().err
+    assert "needs the laboratory" in capsys.readouterr().err
     assert not any("lab" in line.split() for line in overview())
 
 
