@@ -29,7 +29,7 @@ COMMAND = re.compile(
     r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
 )
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|eachprompt .*|python -m .*)")
-YAML = re.compile(r"(?!workflows/)\S+\.yaml")
+YAML = re.compile(r"(?!workflows/|/)\S+\.yaml")
 CHEAP = ("make help", "eachprompt settings", pytest.param("make budget", marks=pytest.mark.slow))
 
 
@@ -119,7 +119,8 @@ def resolve(command: str, *, in_full: bool = False) -> None:
     elif words[0] == "eachprompt":
         command = console.read_command(words[1], console.command_places())
         # Files of the reader's own are not there.
-        given = [word if not YAML.fullmatch(word) else "{}" for word in words[2:]]
+        places = map(console.with_place, words[2:])
+        given = [word if not YAML.fullmatch(word) else "{}" for word in places]
         console.read_options(command, [word for word in given if word != "--help"])
     elif words[2] not in ("pytest", "pip", "venv"):
         is_package = (ROOT / words[2].replace(".", "/")).is_dir()
