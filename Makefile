@@ -138,7 +138,7 @@ stack-down: $(STAMP)
 	@$(BIN)/python containers/stack.py down
 
 test-stack: $(STAMP) ## outages, and compiled workflows pod by pod, on such a stack of its own
-	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py $(ARGS)
+	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py tests/test_rehearsal.py $(ARGS)
 
 ENDPOINT ?=
 
