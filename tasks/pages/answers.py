@@ -14,7 +14,8 @@ from tasks.algorithms.personal_data import without_personal_data
 from tasks.algorithms.suites import per_problem
 from tasks.formats.script_data import script_json
 from tasks.pages.live_template import SCRIPT
-from tasks.platform.page_style import STYLE, fill
+from tasks.pages.style import STYLE
+from tasks.platform.page_style import fill
 
 # The page of an evaluation. A string, because Flyte's code bundles contain modules only.
 

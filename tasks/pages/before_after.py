@@ -91,7 +91,7 @@ def _draw_in_turn(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _answered(model: str, row: SampleResult) -> FirstAnswer:
-    text = without_personal_data(row.text)
+    text, reason = without_personal_data(row.text), row.reason.replace("_", " ")
     if not row.scored:
-        return FirstAnswer(model, text, f"no verdict: {row.reason}", "plain")
-    return FirstAnswer(model, text, row.reason, "yes" if row.solved else "no")
+        return FirstAnswer(model, text, f"no verdict: {reason}", "plain")
+    return FirstAnswer(model, text, reason, "yes" if row.solved else "no")

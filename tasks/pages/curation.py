@@ -22,7 +22,8 @@ from tasks.pages.curated_contents import (
 from tasks.pages.curation_section import Curation, Kept, SourceCounts, read_curation
 from tasks.pages.curation_template import PAGE
 from tasks.pages.sections import Chart
-from tasks.platform.page_style import STYLE, fill
+from tasks.pages.style import STYLE
+from tasks.platform.page_style import fill
 
 BANDS = {
     Band.UNSOLVED: "never",

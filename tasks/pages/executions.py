@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from data_schemas.statements import ExecutionRecord, Statement
 from tasks.pages import wording
 from tasks.pages.navigation import INDEX, with_navigation
-from tasks.platform.page_style import STYLE, fill
+from tasks.pages.style import STYLE
+from tasks.platform.page_style import fill
 from tasks.provenance.lineage.signatures.pages import write_page
 from tasks.provenance.lineage.statements import load_executions, load_statement
 from tasks.store.interface import store_at
@@ -23,7 +24,7 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Executions</title>
 <style>{{ style|safe }}main{padding-top:24px}
-td a{display:inline-block;margin-right:12px}thead th{white-space:normal}
+td a{display:inline-block;margin-right:12px}thead th,thead th.n{white-space:normal}
 td.pages{min-width:13em}td.when{min-width:7em}</style>
 </head>
 <body>
@@ -33,8 +34,9 @@ td.pages{min-width:13em}td.when{min-width:7em}</style>
 </div></header>
 <main>
 <section><div class="card scroll"><table>
-<thead><tr><th>execution</th><th>decision</th><th>pages</th><th class="n">solved</th>\
-<th>workflow</th><th>began</th><th class="n">stages run</th><th class="n">time in them</th></tr>\
+<thead><tr><th>execution</th><th>decision</th><th>pages</th><th class="n">held-out \
+problems solved</th><th>workflow</th><th>began</th><th class="n">stages run</th>\
+<th class="n">time in stages</th></tr>\
 </thead>
 <tbody>
 {% for line in lines %}

@@ -37,6 +37,10 @@ START = "#8b97a3"
 
 MAX_LABEL = 12
 """Characters of a row's label that the margin shows."""
+FEW_EPOCHS = 10
+"""Below this number each has a tick."""
+MAX_LONG_LABEL = 20
+"""Likewise, where the margin grows with the labels: names that a user gave."""
 WIDTH_IN = 4.9
 """At 72 units per inch: the inner width of a card on a phone."""
 
@@ -145,7 +149,8 @@ def intervals_figure(
         zero: draw a line at 0; rows whose interval excludes it have a colour.
     """
     with _style():
-        figure, axes = _rows_canvas(len(rows))
+        longest = max((len(label) for label, _ in rows), default=0)
+        figure, axes = _rows_canvas(len(rows), longest)
         axes.grid(axis="x")
         axes.grid(visible=False, axis="y")
         if zero:
@@ -155,9 +160,9 @@ def intervals_figure(
             if zero:
                 colour = GOOD if low > 0 else BAD if high < 0 else NEUTRAL
             _interval(axes, place, (value, low, high), colour)
-            text = f"{100 * value:+.1f}" if zero else wording.percent(value)
+            text = wording.signed_points(value) if zero else wording.percent(value)
             _value(axes, place, text, bold=False)
-        _rows_axis(axes, [_cut(label) for label, _ in rows])
+        _rows_axis(axes, [_cut(label, MAX_LONG_LABEL) for label, _ in rows])
         axes.set_xlabel(unit)
         return _svg(figure, name, "One line with its interval for each row")
 
@@ -243,7 +248,9 @@ def losses_figure(tuning: Tuning, name: str) -> str:
         for epoch in tuning.epochs:
             if epoch.chosen:
                 _ring(axes, epoch.epoch, epoch.val_loss)
-        _step_axis(axes)
+        _step_axis(axes, "epoch")
+        if len(epochs) < FEW_EPOCHS:
+            axes.set_xticks(epochs)
         if domains := domains_of(tuning):
             low, high = axes.get_ylim()
             ends = [tuning.epochs[-1].val_losses[domain] for domain in domains]
@@ -266,7 +273,9 @@ def entropy_figure(tuning: Tuning, name: str) -> str:
         for epoch in tuning.epochs:
             if epoch.chosen:
                 _ring(axes, epoch.epoch, epoch.entropy)
-        _step_axis(axes)
+        _step_axis(axes, "epoch")
+        if len(epochs) < FEW_EPOCHS:
+            axes.set_xticks(epochs)
         return _svg(figure, name, "Entropy per epoch with the window of the rule")
 
 
@@ -324,10 +333,10 @@ def levels_figure(levels: Mapping[int, int], name: str) -> str:
         return _svg(figure, name, "Problems by level")
 
 
-def _cut(label: str) -> str:
+def _cut(label: str, most: int = MAX_LABEL) -> str:
     """Shorten a label to the margin, without signs that matplotlib reads as mathematics."""
     plain = label.replace("$", r"\$")
-    return plain if len(plain) <= MAX_LABEL else f"{plain[: MAX_LABEL - 1]}\u2026"
+    return plain if len(plain) <= most else f"{plain[: most - 1]}\u2026"
 
 
 def trailing_mean(values: np.ndarray) -> np.ndarray:
@@ -354,12 +363,18 @@ def _ticks(most: int, *, integer: bool = False) -> "MaxNLocator":
 
 def _curve_canvas() -> "tuple[Figure, Axes]":
     """Axes for a curve over steps or epochs."""
-    return _canvas(1.85, left=0.46, right=0.1, bottom=0.26)
+    return _canvas(2.03, left=0.46, right=0.1, bottom=0.44)
 
 
-def _rows_canvas(num_rows: int) -> "tuple[Figure, Axes]":
-    """Axes with one labelled row per model or family, and room for a number at its end."""
-    return _canvas(0.58 + 0.36 * num_rows, left=1.12, right=0.66, bottom=0.46)
+def _rows_canvas(num_rows: int, longest: int = MAX_LABEL) -> "tuple[Figure, Axes]":
+    """Axes with one labelled row per model or family, and room for a number at its end.
+
+    Args:
+        num_rows: that the figure has.
+        longest: label, in letters; the margin grows beyond MAX_LABEL of them.
+    """
+    left = 1.12 * max(MAX_LABEL, min(longest, MAX_LONG_LABEL)) / MAX_LABEL
+    return _canvas(0.58 + 0.36 * num_rows, left=left, right=0.66, bottom=0.46)
 
 
 def _canvas(height_in: float, *, left: float, right: float, bottom: float) -> "tuple[Figure, Axes]":
@@ -398,7 +413,8 @@ def _rows_axis(axes: "Axes", labels: Sequence[str]) -> None:
     axes.xaxis.set_major_locator(_ticks(5))
 
 
-def _step_axis(axes: "Axes") -> None:
+def _step_axis(axes: "Axes", unit: str = "step") -> None:
+    axes.set_xlabel(unit)
     axes.xaxis.set_major_locator(_ticks(6, integer=True))
     axes.yaxis.set_major_locator(_ticks(4))
     axes.yaxis.get_offset_text().set_x(-0.1)

@@ -136,15 +136,17 @@ def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     step = newest.report.step
     whole = f" of {num_steps}" if num_steps else ""
     remaining = (
-        [("left at this pace", f"{(num_steps - step) * total / 60:.0f} min")] if num_steps else []
+        [("left at this pace", f"{(num_steps - step) * total / 60:.0f} min")]
+        if num_steps and num_steps > step
+        else []
     )
     return [
         ("step", f"{step}{whole}"),
         *tile("reward", "reward/mean", ".3f"),
         *([("seconds of the step", f"{total:.1f}")] if total else []),
         *remaining,
-        *tile("generated tokens", "rollout/generated_tokens", ",.0f"),
-        *tile("k3", "mismatch/k3", ".1e"),
+        *tile("tokens of the step", "rollout/generated_tokens", ",.0f"),
+        *tile("mismatch, k3", "mismatch/k3", ".1e"),
     ]
 
 
@@ -164,7 +166,7 @@ def _goodput(views: Sequence[StepView]) -> list[tuple[str, str]]:
     scores = [
         goodput([(view.report, view.timing) for view in part]) for part in (views[-1:], views)
     ]
-    names = ("fresh accepted tokens per s", "likewise, all steps")
+    names = ("fresh accepted tokens per s", "fresh accepted tokens per s, all steps")
     return [
         (name, f"{one:,.1f}") for name, one in zip(names, scores, strict=True) if one is not None
     ]
@@ -176,7 +178,7 @@ def _goodput_curve(views: Sequence[StepView]) -> list[dict[str, Any]]:
         for view in views
         if (score := goodput([(view.report, view.timing)])) is not None
     ]
-    note = "per second, trained with contrast: stale, masked, flat or unscored work counts nothing"
+    note = "per second; tokens that are stale, masked, unscored or of zero-variance groups count 0"
     title = "Fresh accepted tokens"
     return [{"title": title, "note": note, "points": points, "axis": "step"}] if points else []
 

@@ -5,6 +5,8 @@ is JSON inside of the page; the script draws it. The page loads itself again whi
 runs, except while somebody reads a response.
 """
 
+from tasks.pages.style import WIDE_TABLES
+
 SCRIPT = """const $ = id => document.getElementById(id);
 const el = (tag, text, cls) => {
   const e = document.createElement(tag);
@@ -14,7 +16,8 @@ const el = (tag, text, cls) => {
 };
 const short = v => v === null ? "\\u2013" : v === 0 ? "0"
   : Math.abs(v) >= 1000 || Number.isInteger(v) ? Math.round(v).toLocaleString("en")
-  : Math.abs(v) < 0.01 ? v.toExponential(1) : String(+v.toPrecision(3));
+  : (Math.abs(v) < 0.01 ? v.toExponential(1) : String(+v.toPrecision(3)))
+    .replaceAll("-", "\\u2212");  // a line may end behind a hyphen, not behind a minus
 // What a prompt begins and ends with: instructions often come first, the question last.
 const brief = text => {
   const line = text.replace(/\\s+/g, " ").trim();
@@ -40,11 +43,14 @@ p{margin:0;color:var(--muted);font-size:13px;overflow-wrap:anywhere}
 .tiles{grid-template-columns:repeat(auto-fill,minmax(150px,1fr));margin-top:14px}
 .card{background:#fff;border:1px solid var(--line);border-radius:10px;padding:12px 16px;min-width:0}
 .tiles b{display:block;font-size:21px}
-svg{display:block;width:100%;height:auto}
+svg{display:block;width:100%;height:auto;overflow:visible}
 table{border-collapse:collapse;width:100%;font-size:13px}
 td,th{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line)}
-td.n,th.n{text-align:right}p span{white-space:nowrap}.scroll{overflow-x:auto}
-a{color:#b8491a}
+td.n,th.n{text-align:right;white-space:nowrap}td:first-child{min-width:16em}
+p span{white-space:nowrap}.scroll{overflow-x:auto}
+"""
+    + WIDE_TABLES
+    + """a{color:#b8491a}
 details{border-top:1px solid var(--line);padding:6px 0}summary{cursor:pointer}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;font:13px/1.5 ui-monospace,monospace;margin:6px 0}
 .tokens{font:13px/1.9 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
@@ -55,6 +61,7 @@ summary .id{color:var(--muted);font-size:13px;overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--muted:#9aa6b2;--line:#2d3742;
 --paper:#12171c;--good:#6fcfa5;--bad:#f0958d;color-scheme:dark}.card{background:#1a2129}
 a{color:#f0a37c}}
+@media(max-width:760px){header,main{padding:16px}h1{font-size:20px}}
 i.box{display:inline-block;width:10px;height:10px;margin:0 5px 0 12px;border-radius:2px}
 </style></head><body>
 <header>{% if in_store %}<p><a href="../../index.html">all executions</a></p>{% endif %}
@@ -148,7 +155,7 @@ for (const s of D.stacks) {
   $("stacks").append(c);
 }
 const head = el("tr");
-["prompt", "engine s", "verifier s", "judge calls"].forEach(
+["prompt", "engine seconds", "verifier seconds", "judge calls"].forEach(
   (t, k) => head.append(Object.assign(el("th", t, k ? "n" : ""), {scope: "col"})));
 $("slowest").append(head);
 const prompts = new Map((D.responses ? D.responses.groups : []).map(g => [g.problem, g.prompt]));

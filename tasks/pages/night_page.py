@@ -11,7 +11,8 @@ from data_schemas.drift import Conflict, FieldDrift, NightDetails, SliceReport
 from tasks.algorithms.personal_data import without_personal_data
 from tasks.pages import figures, wording
 from tasks.pages.sections import Chart
-from tasks.platform.page_style import STYLE, fill
+from tasks.pages.style import STYLE
+from tasks.platform.page_style import fill
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -20,7 +21,8 @@ TEMPLATE = """<!doctype html>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{{ title }}</title>
 <style>{{ style|safe }}
-.lede{overflow-wrap:anywhere}section>.card{margin-top:12px}
+.lede{overflow-wrap:anywhere}section>.card{margin-top:12px}section>h3{margin-top:22px}
+.card+.key{margin-top:18px}.word{white-space:nowrap}.scroll td pre{min-width:14em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--mono)}</style>
 </head>
 <body>
@@ -34,7 +36,8 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 <p class="lede">{{ night.message }}</p>
 {% if night.approval %}
 <div class="card"><p>Say yes, or eachprompt reject with the same options:</p>\
-<pre>{{ night.approval }}</pre></div>
+<pre>{% for word in night.approval.split(" ") %}<span class="word">{{ word }}</span>\
+{{ "" if loop.last else " " }}{% endfor %}</pre></div>
 {% endif %}
 {% if night.conflicts %}
 <h3>Other answers than before</h3>
@@ -47,7 +50,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 {% if night.charts %}
 <p class="key"><span><i style="background:{{ neutral }}"></i>known problems</span>\
 <span><i style="background:{{ tuned }}"></i>new problems, with their share</span></p>
-<div class="grid two">
+<div class="grid{{ " two" if night.charts|length > 1 }}">
 {% for chart in night.charts %}
 <figure class="card"><figcaption><h3>{{ chart.title }}<b>{{ chart.numbers }}</b></h3>\
 <p>{{ chart.note }}</p></figcaption>

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from data_schemas.reports import ABOUT_BASELINES, ABOUT_MERGED, Comparison, EvaluationReport
-from tasks.algorithms.floors import at_floor, floor_sentence, overall_gain, overall_score
+from tasks.algorithms.floors import at_floor, overall_gain, overall_score
 from tasks.pages import figures, wording
 from tasks.pages.before_after import BeforeAfter
 from tasks.pages.curation_section import FunnelLine, funnel_lines, funnel_note, read_curation
@@ -14,10 +14,12 @@ from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.navigation import with_navigation
 from tasks.pages.sections import (
     Chart,
+    FloorLine,
     RuleLine,
     SettingsGroup,
     StageLine,
     SuiteTable,
+    floor_lines,
     phase_charts,
     progression_charts,
     rule_lines,
@@ -26,9 +28,10 @@ from tasks.pages.sections import (
     suite_table,
     tuning_charts,
 )
+from tasks.pages.style import STYLE
 from tasks.pages.template import PAGE
 from tasks.pages.tuning_samples import TuningSamples, tuning_samples
-from tasks.platform.page_style import STYLE, fill
+from tasks.platform.page_style import fill
 from tasks.store.files import write_bytes
 
 PAGE_FILE = "report.html"
@@ -73,6 +76,7 @@ class Page:
     tiles: tuple[Tile, ...]
     progression: tuple[Chart, ...]
     progression_note: str
+    floors: tuple[FloorLine, ...]
     suites: SuiteTable | None
     suites_note: str
     answers: tuple[BeforeAfter, ...]
@@ -88,7 +92,7 @@ class Page:
     stages: tuple[StageLine, ...]
     stages_note: str
     settings: tuple[SettingsGroup, ...]
-    settings_changed: str
+    settings_changed: tuple[str, ...]
     places: tuple[tuple[str, str], ...]
     footer: str
 
@@ -174,8 +178,8 @@ def _page(inputs: RunInputs) -> Page:
             f" {one.model} has the weights of {one.same_as}: its answers are taken over."
             for one in inputs.progression
             if one.same_as
-        )
-        + _floors(inputs.progression),
+        ),
+        floors=floor_lines(inputs.progression),
         suites=suite_table(inputs.progression),
         suites_note=f" {ABOUT_BASELINES}"
         if inputs.progression and inputs.progression[-1].baselines
@@ -203,11 +207,6 @@ def _page(inputs: RunInputs) -> Page:
         places=tuple(inputs.places.items()),
         footer="This page is one file: it loads nothing and can be kept or mailed as it is.",
     )
-
-
-def _floors(progression: Sequence[EvaluationReport]) -> str:
-    sentence = floor_sentence(progression[-1]) if progression else ""
-    return f" {sentence}" if sentence else ""
 
 
 def verdict(inputs: RunInputs) -> Pill:

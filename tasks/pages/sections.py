@@ -16,6 +16,7 @@ from data_schemas.reports import (
     StepReport,
 )
 from data_schemas.rl_settings import RLSettings
+from tasks.algorithms.floors import at_floor
 from tasks.algorithms.losses.table import find as find_loss
 from tasks.pages import figures, wording
 from tasks.pages.explanation import flat
@@ -135,6 +136,17 @@ class SuiteTable:
     models: tuple[str, ...]
     """Columns; the last ones are baselines."""
     groups: tuple[SuiteSection, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorLine:
+    """A task family in which the model is not above a text that does no task."""
+
+    family: str
+    text: str
+    score: str
+    difference: str
+    interval: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +308,27 @@ def tuning_charts(tunings: Mapping[str, Path]) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
+def floor_lines(progression: Sequence[EvaluationReport]) -> tuple[FloorLine, ...]:
+    """Set the last model beside the texts that it is not above for certain."""
+    echoes = at_floor(progression[-1]) if progression else []
+    return tuple(
+        FloorLine(
+            family=wording.suite_label(echo.suite),
+            text=echo.text,
+            score=wording.percent(echo.score),
+            difference=wording.signed_points(echo.difference or 0.0),
+            interval=f"{wording.signed_points(echo.low or 0.0)} to "
+            f"{wording.signed_points(echo.high or 0.0)}",
+        )
+        for echo in echoes
+    )
+
+
 def rule_lines(reasons: Sequence[str]) -> tuple[RuleLine, ...]:
-    """Split the gate's lines, 'passed: ...' or 'FAILED: ...', into outcome and rule."""
+    """Split the gate's lines, 'passed: ...' or 'FAILED: ...', into outcome and rule.
+
+    What failed stands first, for it decided.
+    """
     lines = []
     for reason in reasons:
         outcome, colon, text = reason.partition(": ")
@@ -305,7 +336,7 @@ def rule_lines(reasons: Sequence[str]) -> tuple[RuleLine, ...]:
         lines.append(
             RuleLine(outcome.lower(), answer, text) if answer else RuleLine("", "", reason)
         )
-    return tuple(lines)
+    return tuple(sorted(lines, key=lambda line: line.kind != "no"))
 
 
 def stage_lines(stages: Sequence[StageRow]) -> tuple[StageLine, ...]:
@@ -324,7 +355,7 @@ def stage_lines(stages: Sequence[StageRow]) -> tuple[StageLine, ...]:
     )
 
 
-def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str]:
+def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], tuple[str, ...]]:
     """Lay out all settings by stage, and list those that differ from their default."""
     groups: dict[str, dict[str, object]] = {}
     changed = []
@@ -349,7 +380,7 @@ def settings_groups(settings: BaseModel) -> tuple[tuple[SettingsGroup, ...], str
         )
         for title, leaves in groups.items()
     )
-    return laid_out, ", ".join(changed) or "nothing"
+    return laid_out, tuple(changed)
 
 
 def _suite_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:

@@ -68,6 +68,19 @@ PAGE = (
 <section><h2>Did it get better?</h2>
 <p class="lede">{{ page.progression_note }}</p>
 <div class="grid two">{% for figure in page.progression %}{{ chart(figure) }}{% endfor %}</div>
+{% if page.floors %}
+<p class="lede">These task families count in no headline: the model does not earn more for \
+certain than a text that does no task.</p>
+<div class="card scroll"><table>
+<thead><tr><th>task family</th><th>text that does no task</th><th class="n">it earns</th>\
+<th class="n">the model earns more, points</th><th class="n">interval</th></tr></thead>
+<tbody>
+{% for row in page.floors %}
+<tr><th>{{ row.family }}</th><td>{{ row.text }}</td><td class="n">{{ row.score }}</td>\
+<td class="n">{{ row.difference }}</td><td class="n">{{ row.interval }}</td></tr>
+{% endfor %}
+</tbody></table></div>
+{% endif %}
 </section>
 {% endif %}
 {% if page.suites %}
@@ -152,8 +165,11 @@ temperature 1; they are cut, so that no verifier has scored them</span></summary
 {% endif %}
 {% if page.settings %}
 <section><h2>Settings</h2>
-<p class="lede">Everything this execution was told. Changed from the default: \
-{{ page.settings_changed }}.</p>
+<p class="lede">Every setting of this execution.</p>
+<details class="card"><summary>Changed from the default <span>{{ page.settings_changed|length }} \
+value{{ "" if page.settings_changed|length == 1 else "s" }}</span></summary>
+<table><tbody>{% for name in page.settings_changed %}<tr><td><code>{{ name }}</code></td></tr>\
+{% endfor %}</tbody></table></details>
 {% for group in page.settings %}
 <details class="card"><summary>{{ group.title }} <span>{{ group.note }}</span></summary>
 <table><tbody>{% for row in group.rows %}<tr><th>{{ row.name }}</th>\

@@ -25,8 +25,9 @@ from tasks.pages.explanation import flat, value_text
 from tasks.pages.inputs import suite
 from tasks.pages.navigation import INDEX, TO_INDEX, with_navigation
 from tasks.pages.sections import SuiteTable, suite_table
+from tasks.pages.style import STYLE
 from tasks.pages.template import MACROS
-from tasks.platform.page_style import STYLE, fill
+from tasks.platform.page_style import fill
 from tasks.provenance.lineage.origins import object_uri
 from tasks.provenance.lineage.signatures import pages
 from tasks.provenance.lineage.stage import workplace
@@ -67,8 +68,8 @@ PAGE = (
 </div></header>
 <main>
 <section><h2>What was changed</h2>
-<p class="lede">Settings of the stages that made both, where they differ. What only one of them \
-has is not listed by field.</p>
+<p class="lede">Settings of the stages that made both, where they differ; a stage that only one of \
+them ran is one line.</p>
 {% if settings %}
 <div class="card scroll"><table>
 <thead><tr><th>setting</th><th>stages</th><th>before</th><th>after</th></tr></thead>
@@ -86,7 +87,7 @@ has is not listed by field.</p>
 {% endif %}
 {% if families %}
 <section><h2>Where?</h2>
-<p class="lede">The last model of each.</p>
+<p class="lede">Share of the held-out problems that the last model of each execution solves.</p>
 {{ suite_table(families) }}
 </section>
 {% endif %}
@@ -165,8 +166,8 @@ def write_page(store: StoreRef, before: Side, after: Side) -> str:
         headline=_headline(before, after),
         settings=_settings(before, after),
         ladder=list(_ladder(before, after)),
-        same_problems=f"They held out {len(before.problems):,} and {len(after.problems):,} "
-        f"problems, {shared:,} of them the same.",
+        same_problems=f"Before, {len(before.problems):,} problems were held out, after, "
+        f"{len(after.problems):,}; {shared:,} are in both.",
         families=_families(sides),
         tokens=list(_tokens(before, after)),
         answers=_answers(before, after),

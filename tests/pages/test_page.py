@@ -11,7 +11,7 @@ from data_schemas.reports import Baseline, EchoScore, GateDecision
 from tasks.errors import DataError
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import headline, write_report
-from tasks.pages.sections import suite_table
+from tasks.pages.sections import rule_lines, suite_table
 from tasks.pages.wording import NBSP
 
 
@@ -145,7 +145,7 @@ def test_the_use_of_generated_tokens_is_one_chart_with_its_legend(page):
 
 
 def test_settings_are_complete_and_the_changed_ones_named(page):
-    assert "Changed from the default: base_model." in page.text
+    assert "Changed from the default | 1 value | base_model" in page.text
     assert "loss.high_entropy_share" in page.words
     assert "held_out_per_suite" in page.words
 
@@ -251,7 +251,8 @@ def test_a_family_at_its_floor_is_named_and_counts_in_no_headline(run, tmp_path)
     text = _Page(write_report(replace(run, progression=progression), tmp_path).read_text()).text
 
     assert f"of the held-out problems without {name}" in headline(progression, run.gains)
-    assert "Not told from a text that does no task, and in no headline" in text
+    cells = [name, "last number", f"40.0{NBSP}%", "+1.0", "\u22125.0 to +7.0"]
+    assert " | ".join(cells).replace(NBSP, " ") in text.replace(NBSP, " ")
 
 
 def test_a_release_without_a_shown_gain_of_rl_is_not_green(run, tmp_path):
@@ -278,3 +279,9 @@ def test_the_headline_does_not_claim_what_the_interval_does_not_show(run):
     assert headline(run.progression, []).endswith(
         "solves 43.4 % of the held-out problems.".replace(" %", "\N{NO-BREAK SPACE}%")
     )
+
+
+def test_the_rules_that_refused_a_model_stand_before_those_that_it_passed():
+    lines = rule_lines(("passed: a", "FAILED: b", "passed: c", "waits", "FAILED: d"))
+
+    assert ["b", "d", "a", "c", "waits"] == [line.text for line in lines]

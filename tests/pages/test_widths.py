@@ -11,7 +11,7 @@ from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.runner import summarise
 from tasks.pages import answers
 from tasks.pages.executions import write_index
-from tasks.platform.page_style import STYLE
+from tasks.pages.style import STYLE
 from tasks.store.interface import store_at
 from tests.evaluation.conftest import make_problem, make_samples
 from tests.pages.test_executions import ran
@@ -31,12 +31,13 @@ document.body.textContent = "WIDE[" + wide.join(" | ") + "]"; });</script>"""
 pytestmark = pytest.mark.skipif(not BROWSER, reason="needs Chromium")
 
 
-def cut_off(path: Path, width: int = 1280) -> str:
+def cut_off(path: Path, width: int = 1280, probe: str = PROBE) -> str:
     """The beginnings of what is wider than its place, and short heads of rows in two lines."""
     probed = path.with_suffix(".probe.html")
-    probed.write_text(path.read_text() + PROBE)
+    probed.write_text(path.read_text() + probe)
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
-    command += [f"--user-data-dir={path.parent / 'browser'}", "--dump-dom", probed.as_uri()]
+    command += [f"--user-data-dir={path.parent / 'browser'}", "--virtual-time-budget=2000"]
+    command += ["--dump-dom", probed.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return re.findall(r"WIDE\[(.*?)\]", done.stdout, re.DOTALL)[-1]
 
@@ -84,3 +85,21 @@ def test_names_fit_a_narrow_page_and_short_ones_are_not_broken(tmp_path: Path):
     )
 
     assert "" == cut_off(page, width=500)
+
+
+LINES = """<script>addEventListener("load", () => requestAnimationFrame(() =>
+requestAnimationFrame(() => {  // a scroll timeline runs from the second frame on
+const wide = [...document.querySelectorAll(".scroll")].map(
+  e => parseFloat(getComputedStyle(e, "::before").height) > 5);
+document.body.textContent = "WIDE[" + wide.join(" ") + "]"; })));</script>"""
+
+
+def test_a_table_that_goes_on_sideways_says_so_and_another_does_not(tmp_path: Path):
+    table = "<div class='card scroll'><table><tbody><tr>{}</tr></tbody></table></div>"
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"<style>{STYLE}</style><main>{table.format('<td class=n>sft/reasoning</td>' * 20)}"
+        f"{table.format('<td class=n>1</td>')}</main>"
+    )
+
+    assert "true false" == cut_off(page, width=500, probe=LINES)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from data_schemas.study import StudyEvidence
 from tasks.lab.study.report import conditions, gains_of, number, rows_of
 from tasks.pages import figures
-from tasks.platform.page_style import STYLE, fill
+from tasks.pages.style import STYLE
+from tasks.platform.page_style import fill
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -13,8 +14,9 @@ TEMPLATE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{{ title }}</title>
-<style>{{ style|safe }}section>.card{margin-top:12px}.lede{overflow-wrap:anywhere}
-td small{display:block;white-space:nowrap;color:var(--muted)}td:nth-child(2){min-width:11em}</style>
+<style>{{ style|safe }}section>.card{margin-top:12px}.card+.lede{margin-top:14px}
+.lede code,li{overflow-wrap:anywhere}
+td small{display:block;white-space:nowrap;color:var(--muted)}td:nth-child(2){min-width:17em}</style>
 </head>
 <body>
 {% macro table(header, rows) %}
@@ -38,6 +40,8 @@ td small{display:block;white-space:nowrap;color:var(--muted)}td:nth-child(2){min
 </div></header>
 <main>
 <section><h2>What is shown</h2>
+<p class="lede">A difference is shown if its interval excludes 0 after Holm's correction; the \
+conditions stand below the arms.</p>
 {% if shown %}<ul>{% for line in shown %}<li>{{ line }}</li>{% endfor %}</ul>
 {% else %}<p class="lede">No difference is shown.</p>{% endif %}
 {% if charts %}
@@ -78,11 +82,26 @@ def page(evidence: StudyEvidence) -> str:
         shown=_claims(evidence),
         charts=_charts(evidence),
         arms=rows_of(evidence),
-        gains=gains_of(evidence),
+        gains=_gains(evidence),
         conditions=conditions(evidence),
         every=every,
         halves=_halves,
     )
+
+
+def _gains(evidence: StudyEvidence) -> tuple[list[str], list[tuple[str, ...]]]:
+    header, rows = gains_of(evidence)
+    return header, [(arm, _described(what, evidence), *rest) for arm, what, *rest in rows]
+
+
+def _described(what: str, evidence: StudyEvidence) -> str:
+    """Write `gain in maths/merged/rl/two` as `gain in maths from merged to rl/two`."""
+    kind, _, pair = what.partition("/")
+    for first in evidence.checkpoints:
+        last = pair.removeprefix(f"{first}/")
+        if last != pair and last in evidence.checkpoints:
+            return f"{kind} from {first} to {last}"
+    return what
 
 
 def _halves(cell: str) -> tuple[str, str]:
@@ -105,11 +124,17 @@ def _tiles(evidence: StudyEvidence) -> list[tuple[str, str, str]]:
 def _claims(evidence: StudyEvidence) -> list[str]:
     """Say each difference of accuracies that is shown, those against an arm first."""
     lines = [
-        (cell.value, f"{key.replace('/', ' at ', 1)}: {number(cell, key)} points")
+        (cell.value, f"{_claim(key, evidence)}: {number(cell, key)} points")
         for key, cell in evidence.cells.items()
         if cell.shown and cell.value is not None and _is_accuracy(key)
     ]
     return [line for _, line in sorted(lines)]
+
+
+def _claim(key: str, evidence: StudyEvidence) -> str:
+    arm, _, what = key.partition("/")
+    words = _described(what, evidence)
+    return f"{arm} at {what}" if words == what else f"{arm}, {words}"
 
 
 def _is_accuracy(key: str) -> bool:

@@ -55,3 +55,12 @@ def test_without_a_shown_difference_the_page_says_so() -> None:
     }
 
     assert "No difference is shown." in page(evidence.model_copy(update={"cells": cells}))
+
+
+def test_a_gain_that_is_shown_names_its_two_checkpoints_in_words() -> None:
+    evidence = StudyEvidence.model_validate_json((EVIDENCE / "losses.json").read_bytes())
+    gain = EvidenceCell(value=0.048, low=0.025, high=0.07, runs=3, problems=420, shown=True)
+    html = page(evidence.model_copy(update={"cells": {"espo/gain/merged/rl/two": gain}}))
+
+    assert "<li>espo, gain from merged to rl/two: +4.8 [+2.5, +7.0] points</li>" in html
+    assert "<td>gain from merged to rl/two</td>" in " ".join(html.split())

@@ -182,5 +182,5 @@ def test_the_score_that_counts_is_of_the_newest_step_and_of_all():
     text = render("x", "running", views, RESPONSES, num_steps=10, running=True)
 
     assert '["fresh accepted tokens per s", "0.0"]' in text.replace('","', '", "')
-    assert '["likewise, all steps", "12.5"]' in text.replace('","', '", "')
+    assert '["fresh accepted tokens per s, all steps", "12.5"]' in text.replace('","', '", "')
     assert "fresh accepted" not in page()
