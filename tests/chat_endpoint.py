@@ -27,8 +27,13 @@ def send(handler, body, status=200):
 
 
 @contextmanager
-def endpoint(behave):
-    """Serve POSTs: `behave(handler, request body, number of the request)` answers them."""
+def endpoint(behave, note_look=lambda: None):
+    """Serve POSTs: `behave(handler, request body, number of the request)` answers them.
+
+    Args:
+        behave: answers a POST.
+        note_look: called at every HEAD, which is answered with 501.
+    """
     numbers = iter(range(10_000))
 
     class Handler(BaseHTTPRequestHandler):
@@ -38,6 +43,10 @@ def endpoint(behave):
                 behave(self, asked, next(numbers))
             except OSError:
                 self.close_connection = True  # the client has hung up
+
+        def do_HEAD(self):
+            note_look()
+            self.send_error(501)
 
         def log_message(self, *_):
             """Say nothing."""

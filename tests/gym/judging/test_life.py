@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from pathlib import Path
 
 import pytest
 
@@ -19,25 +17,30 @@ from tasks.gym.judging.life import Life
 from tests.chat_endpoint import completion, endpoint, prompt, send
 
 SERVER = """
-import time
-from tests.chat_endpoint import completion, endpoint, send
+import http.server, json
 
-def behave(handler, asked, number):
-    send(handler, completion(asked["messages"][-1]["content"]))
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        reply = {"choices": [{"message": {"content": body["messages"][-1]["content"]}}]}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
 
-with endpoint(behave) as address:
-    print(address, flush=True)
-    time.sleep(600)
+with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
+    server.serve_forever()
 """
+"""An endpoint that repeats the prompt, and imports nothing of ours."""
 
 
 @pytest.fixture
 def served():
     """An endpoint in a process of its own, and its address."""
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER],
+        [sys.executable, "-I", "-c", SERVER],
         stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+        stderr=subprocess.DEVNULL,
         text=True,
     )
     assert process.stdout is not None
@@ -48,10 +51,21 @@ def served():
 
 
 @pytest.fixture
-def soon(monkeypatch):
-    """Everything fifteen times as fast."""
-    for name in ("SILENCE_S", "LOOK_S", "TICK_S"):
-        monkeypatch.setattr(life, name, getattr(life, name) / 15)
+def patience(monkeypatch):
+    """Look at once whoever waits; a look may take as long as it is set to."""
+
+    def set_look(seconds: float) -> None:
+        monkeypatch.setattr(life, "SILENCE_S", 0.0)
+        monkeypatch.setattr(life, "TICK_S", 0.02)
+        monkeypatch.setattr(life, "LOOK_S", seconds)
+
+    return set_look
+
+
+AT_ONCE_S = 0.2
+"""Of a look at what cannot respond: the load of the machine changes nothing."""
+LONG_S = 250.0
+"""Of a look at what lives, on a machine of any load."""
 
 
 def test_a_stopped_or_killed_endpoint_and_the_probe_after_it_take_less_than_a_minute():
@@ -59,9 +73,11 @@ def test_a_stopped_or_killed_endpoint_and_the_probe_after_it_take_less_than_a_mi
 
 
 @pytest.mark.parametrize("harm", [signal.SIGSTOP, signal.SIGKILL])
-@pytest.mark.usefixtures("soon")
-def test_a_step_whose_judge_is_stopped_or_killed_is_over_long_before_its_deadline(served, harm):
+def test_a_step_whose_judge_is_stopped_or_killed_is_over_before_its_deadline(
+    served, patience, harm
+):
     process, address = served
+    # Longer than pytest waits for a test.
     judge = JudgeSettings(kind=JudgeKind.HTTP, address=address, model="genrm", timeout_s=3600.0)
     problem = Problem(
         id="p",
@@ -76,36 +92,38 @@ def test_a_step_whose_judge_is_stopped_or_killed_is_over_long_before_its_deadlin
     with open_scoring(None, RewardSettings(judge=judge)) as service:
         service.score([problem], ["a"])
         os.kill(process.pid, harm)
-        start = time.monotonic()
+        patience(AT_ONCE_S)
         verdicts = service.score([problem] * 40, [f"answer {n}" for n in range(40)])
-        took = time.monotonic() - start
 
     assert {(True, "judge_unavailable")} == {(one.abstained, one.reason) for one in verdicts}
-    assert took < 30.0
 
 
-@pytest.mark.usefixtures("soon")
-def test_an_endpoint_that_thinks_for_long_is_waited_for():
+def test_an_endpoint_that_thinks_while_it_is_looked_at_is_waited_for(patience):
+    looks = threading.Semaphore(0)
+    patience(LONG_S)
+
     def behave(handler, asked, _):
-        time.sleep(2 * life.SILENCE_S)
+        for _look in range(3):
+            looks.acquire()
         send(handler, completion("thought"))
 
-    with endpoint(behave) as address:
-        judge = HttpJudge(address, "genrm", timeout_s=600.0)
+    with endpoint(behave, note_look=looks.release) as address:
+        judge = HttpJudge(address, "genrm", timeout_s=3600.0)
         assert ["thought"] * 3 == judge.ask([prompt("a")] * 3)
         judge.close()
 
 
-@pytest.mark.usefixtures("soon")
-def test_an_endpoint_that_goes_on_is_asked_again(served, caplog):
+def test_an_endpoint_that_goes_on_is_asked_again(served, patience, caplog):
     process, address = served
     judge = HttpJudge(address, "genrm", timeout_s=3600.0)
     os.kill(process.pid, signal.SIGSTOP)
+    patience(AT_ONCE_S)
     assert [None] * 3 == judge.ask([prompt("a")] * 3)
     os.kill(process.pid, signal.SIGCONT)
+    patience(LONG_S)
 
     assert ["b"] == judge.ask([prompt("b")])
-    assert "no sign of life for 2 s" in caplog.text
+    assert "no sign of life for 0 s" in caplog.text
     judge.close()
 
 
