@@ -34,8 +34,8 @@ CHEAP = ("make help", "eachprompt settings", pytest.param("make budget", marks=p
 
 
 def commands() -> list[str]:
-    found = {match[1].strip() for page in PAGES for match in COMMAND.finditer(page.read_text())}
-    return sorted(found)
+    found = {match[1] for page in PAGES for match in COMMAND.finditer(page.read_text())}
+    return sorted({re.sub(r"\s#\s.*", "", command).strip() for command in found})
 
 
 def made(command: str) -> list[str]:

@@ -170,6 +170,7 @@ def test_contributing_names_the_modules_that_import_flytekit():
     }
 
 
+@pytest.mark.slow
 def test_formulas_stages_and_records_load_without_flyte_or_mlflow():
     fence = contract("flyte only where shells are made")["ignore_imports"]
     flyte = {line.removesuffix(" -> flytekit") for line in fence}

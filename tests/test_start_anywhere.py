@@ -124,6 +124,7 @@ def test_without_epochs_rl_starts_from_the_base_and_nothing_is_merged(store, bas
         assert "settings.epochs is 0: the base is passed on" == skipped_because(store, part.report)
 
 
+@pytest.mark.slow
 def test_a_parent_without_demonstrations_is_the_base(store, base):
     with stage("curate", CurationSettings(), Context(store, EXECUTION), "0" * 64) as record:
         with record.output("curated") as out:

@@ -153,6 +153,7 @@ def test_a_part_beyond_the_last_shard_is_empty(base_model: Path, raw: Path, tmp_
     assert {} == written(out)
 
 
+@pytest.mark.slow
 def test_a_part_that_is_missing_is_mapped_by_whoever_collects(
     base_model: Path, raw: Path, whole: tuple[object, dict[str, bytes]], tmp_path: Path
 ):

@@ -182,6 +182,7 @@ def test_the_value_of_an_option_may_look_like_an_option():
     console.check_options(command, ["--row", "--not-an-option", "--show=3", "--store=s3://b/x"])
 
 
+@pytest.mark.slow
 def test_settings_prints_what_the_module_prints():
     done = subprocess.run(
         [sys.executable, "-m", "tasks.platform.console", "settings"],

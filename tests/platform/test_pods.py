@@ -52,6 +52,7 @@ def error_of(out: Path) -> ContainerError:
     return document.error
 
 
+@pytest.mark.slow
 def test_a_pod_opens_the_store_and_returns_its_location(server, tmp_path):
     inputs = {"store": str(tmp_path / "store"), "workflow": "post_training"}
 

@@ -90,7 +90,8 @@ def signal_after(delay_s: float, number: int, choose: Callable[[], set[int]]) ->
     threading.Timer(delay_s, send).start()
 
 
-@pytest.mark.parametrize("mode", ["asserts", pytest.param("stdio", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["asserts", "stdio"])
 def test_a_right_program_on_a_loaded_machine_is_right(sandbox, burners: None, mode: str) -> None:
     one = sandbox(cpu_s=1, run_cpu_s=1, idle_s=0.3, total_s=1.5)
     started = time.monotonic()

@@ -52,6 +52,7 @@ def test_what_names_something_is_copied_before_what_it_names():
     assert order.index("mlflow.db") < order.index("statements") < order.index("objects")
 
 
+@pytest.mark.slow
 def test_a_stage_that_ends_between_two_copies_breaks_no_backup(store, tmp_path):
     first, second = COPY.split("signatures", 1)
     half = f"{first.rstrip()}; do test ! -e runs/$part || cp -a runs/$part backup/; done"

@@ -11,6 +11,7 @@ from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Maker
+from tests.slices import sliced
 from tests.tracking_servers import copy_database
 
 EDITS = {
@@ -167,7 +168,9 @@ def test_an_edit_of_the_page_that_people_read_is_named(chain, edit):
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize(
+    "edit", sliced(EDITS, lambda edit: edit in ("params", "a fact tag more", "status"))
+)
 def test_an_edit_by_sql_is_named(chain, edit):
     command, problem, count = EDITS[edit]
     with closing(sqlite3.connect(chain.database, timeout=60)) as database:

@@ -58,6 +58,7 @@ def test_a_task_that_is_tried_again_after_it_has_registered_is_not_stale(store):
     assert not ask(store, first, "e20")
 
 
+@pytest.mark.slow
 def test_of_two_releases_that_would_replace_the_same_version_one_wins(store):
     first = racing.promote(store, run("e1"))
     command = [sys.executable, racing.__file__, store.model_dump_json(), first]

@@ -61,6 +61,7 @@ def test_a_rollback_writes_a_statement_and_an_empty_mlflow_gets_it(two, tmp_path
     assert content(two.tracking_uri) == content(f"sqlite:///{empty}")
 
 
+@pytest.mark.slow
 def test_without_spools_the_statements_give_the_aliases_of_a_rollback(two, tmp_path, migrated):
     rollback.roll_back(NAME, "", two)
     for spool in Path(two.uri, "spool/shipped").iterdir():

@@ -25,6 +25,7 @@ from tasks.store.files import sha256_file
 from tasks.store.interface import store_at
 from tests.killing import Recorder, different, names
 from tests.rl.conftest import even
+from tests.slices import sliced
 
 pytestmark = pytest.mark.attack
 
@@ -50,14 +51,8 @@ MODES = {
     "committed every other step": {"commit_every": 2},
 }
 
-NIGHTLY = ["one step off", "in segments", "committed every other step"]
-"""Modes that lie between the other two."""
 
-
-@pytest.mark.parametrize(
-    "mode",
-    [pytest.param(one, marks=pytest.mark.slow if one in NIGHTLY else ()) for one in MODES],
-)
+@pytest.mark.parametrize("mode", sliced(MODES, lambda mode: mode == "synchronous"))
 def test_a_run_killed_between_any_two_operations_ends_in_the_same_bytes(
     phase_in, scorer, tmp_path, mode
 ):
@@ -165,7 +160,7 @@ def test_a_resumed_run_may_be_killed_as_well(
     assert whole == outcome(folder)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", sliced([0, 1], lambda seed: seed == 0))
 def test_a_process_that_is_killed_at_random_times_ends_in_the_same_bytes(
     phase_in, scorer, tmp_path, seed
 ):

@@ -21,6 +21,7 @@ from tasks.durability.preemption import listen_for_sigterm
 from tasks.errors import PreemptionError
 from tasks.training.sft.train import FineTuning, finish, past_code, prepare, updates
 from tests.killing import Recorder, different, names
+from tests.slices import sliced
 from tests.training.sft.test_train import demonstration
 
 pytestmark = pytest.mark.attack
@@ -83,7 +84,7 @@ def test_a_run_killed_between_any_two_operations_ends_in_the_same_bytes(course_i
         assert whole[0] == outcome(course), image
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 5])
+@pytest.mark.parametrize("after", sliced([0, 1, 3, 5], lambda after: after == 3))
 def test_a_process_that_is_killed_in_an_epoch_ends_in_the_same_bytes(
     course_in, whole, tmp_path, after
 ):
