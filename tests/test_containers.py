@@ -7,16 +7,20 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from containers.stack import AUTH_CACHE_S, BUCKETS, GRANTS, Stack, environment_of
-from tasks.platform import resources
+from tasks.platform import cache_version, resources
 from tasks.platform.source import lock_files
+from tasks.provenance.lineage.builder import agrees
 
 ROOT = Path(__file__).parents[1]
 MAKEFILES = (
@@ -25,6 +29,7 @@ MAKEFILES = (
     "tests/suites.mk",
     "workflows/runs.mk",
 )
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MAKEFILE = "".join((ROOT / name).read_text() for name in MAKEFILES)
 IMAGES = sorted((ROOT / "containers").glob("*.Dockerfile"))
 LOCKS = ("lock_cpu.txt", "lock_rollout.txt", "lock_trainer.txt")
@@ -125,6 +130,29 @@ def test_the_locks_agree_wherever_vllm_leaves_it_free():
     differing = {name for name in cpu.keys() & rollout.keys() if cpu[name] != rollout[name]}
 
     assert differing == FREE
+
+
+def test_the_tool_is_installed_from_the_default_pins_and_names_the_lock_that_it_has():
+    cpu, tool = pins("lock_cpu.txt"), pins("lock_tool.txt")
+    direct = {
+        canonicalize_name(Requirement(one).name) for one in PROJECT["project"]["dependencies"]
+    }
+
+    assert tool.items() < cpu.items()
+    assert {"ruff", "pytest", "trl"} <= cpu.keys() - tool.keys()
+    assert direct - tool.keys() == {"torch"}  # of its own index
+    assert agrees(lock_files()["lock_tool.txt"], tool)
+    assert not agrees(lock_files()["lock_cpu.txt"], tool)
+
+
+def test_a_wheel_has_every_lock_of_a_cache_version_where_a_checkout_has_it():
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    needed = {file for files in cache_version.LOCKS.values() for file in files}
+
+    assert needed | {"containers/lock_tool.txt"} <= included.keys()
+    assert {name for name in included if name.endswith(".txt")} == {
+        place for place in included.values() if place.endswith(".txt")
+    }
 
 
 def test_every_image_of_the_table_has_a_dockerfile():

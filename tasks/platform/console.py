@@ -238,7 +238,11 @@ def with_place(word: str) -> str:
         place = shipped(value)
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    return f"{option}{equals}{place}" if place else word
+    if place is None:
+        return word
+    # As it would be typed: an evidence file has it, and of a checkout no place of this machine.
+    here = Path.cwd()
+    return f"{option}{equals}{place.relative_to(here) if place.is_relative_to(here) else place}"
 
 
 def own_version() -> str:

@@ -60,12 +60,15 @@ def test_a_name_of_nothing_is_refused_with_the_one_that_was_meant(words, message
     assert message in capsys.readouterr().err
 
 
-def test_an_option_takes_a_name_in_place_of_a_path():
-    path = str(FOLDERS["study"] / "ladder.yaml")
+def test_an_option_takes_a_name_in_place_of_the_path_that_one_would_type(monkeypatch, tmp_path):
+    path = FOLDERS["study"] / "ladder.yaml"
+    monkeypatch.chdir(tmp_path)
 
-    assert path == console.with_place("study:ladder")
+    assert str(path) == console.with_place("study:ladder")
     assert f"--of={path}" == console.with_place("--of=study:ladder")
     assert "--settings={}" == console.with_place("--settings={}")
+    monkeypatch.chdir(path.parents[3])
+    assert "--of=workflows/lab/studies/ladder.yaml" == console.with_place("--of=study:ladder")
 
 
 def test_the_list_has_a_line_for_every_name_within_the_screen():
