@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_schemas.samples import RequestKind
+
 
 class MismatchDecision(StrEnum):
     """What the mismatch gate decides for a step."""
@@ -160,6 +162,9 @@ class SuiteScore(BaseModel):
     )
     mean_tokens: float | None = Field(default=None, description="of a response")
     truncated: int = Field(default=0, description="samples cut at the token limit")
+    request: RequestKind = Field(
+        default=RequestKind.ORDINARY, description="of its problems, if all are of one kind"
+    )
 
 
 class EchoScore(BaseModel):

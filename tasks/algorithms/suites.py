@@ -21,7 +21,7 @@ import numpy as np
 
 from data_schemas.reports import SuiteScore
 from data_schemas.rows import SLICE, Domain
-from data_schemas.samples import SampleResult
+from data_schemas.samples import RequestKind, SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.intervals import bootstrap_mean, pass_at_k
 
@@ -47,6 +47,7 @@ class ProblemScore:
     tokens: int
     truncated: int
     """Responses cut at the token limit."""
+    request: RequestKind
     majority: bool | None
     """Whether the most frequent answer is right; None if answers cannot be counted."""
 
@@ -77,6 +78,7 @@ def per_problem(samples: Iterable[SampleResult]) -> list[ProblemScore]:
             score=sum(row.score for row in rows if row.score is not None),
             tokens=sum(row.tokens for row in rows),
             truncated=sum(row.truncated for row in rows),
+            request=rows[0].request,
             majority=_majority(rows),
         )
         for problem_id, rows in by_problem.items()
@@ -146,7 +148,9 @@ def _suite_score(
     abstained = sum(problem.abstained for problem in members)
     samples = max((problem.decided + problem.abstained for problem in members), default=0)
     responses = sum(problem.decided + problem.abstained for problem in members)
-    lengths = {
+    kinds = {problem.request for problem in members}
+    about = {
+        "request": kinds.pop() if len(kinds) == 1 else RequestKind.ORDINARY,
         "mean_tokens": sum(problem.tokens for problem in members) / max(responses, 1),
         "truncated": sum(problem.truncated for problem in members),
     }
@@ -162,7 +166,7 @@ def _suite_score(
             score=0.0,
             pass_at_k=0.0,
             abstained=abstained,
-            **lengths,
+            **about,
         )
     interval = bootstrap_mean(
         [problem.accuracy for problem in decided],
@@ -183,7 +187,7 @@ def _suite_score(
         pass_at_k=float(pass_at_k(solved_P, decided_P, decided_P).mean()),
         abstained=abstained,
         majority_at_k=_mean_majority(decided),
-        **lengths,
+        **about,
     )
 
 

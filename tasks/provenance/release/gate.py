@@ -10,7 +10,9 @@ certain, be cut off or get no verdict: its interval, corrected for the number of
 Slices that are too small for that are judged together with others of their kind, and named.
 
 Harmful and harmless requests are slices by language, of which none may lose; the settings set
-limits on harmful ones that are complied with and harmless ones that are refused.
+limits on harmful ones that are complied with and harmless ones that are refused. Harmless ones are
+not compared with the base: whatever text a model without any training writes is no refusal, so that
+everything else would lose.
 """
 
 import math
@@ -40,7 +42,8 @@ from tasks.provenance.release.evidence import ChainAudit, Contamination, Practis
 from tasks.provenance.release.promotion import Champion
 
 MERGED = "merged"
-STARTS = ("base", MERGED)
+BASE = "base"
+STARTS = (BASE, MERGED)
 """What a candidate of the pipeline has to surpass as a whole, without a loss in any slice: the
 model before any training, and the model before RL."""
 ALL = "all"
@@ -105,11 +108,12 @@ def decide(
         rules.append((False, "there is no parent to compare with"))
     for name in references:
         rules += _gain(settings, name, by_suite.get((name, ALL)))
-        slices = [by_suite[name, suite] for suite in problems if (name, suite) in by_suite]
+        due = _due(name, [suites[suite] for suite in problems])
+        slices = [by_suite[name, suite] for suite in due if (name, suite) in by_suite]
         compared_suites = {one.suite for one in slices}
         rules += [
             (False, f"{suite} against {name}: the comparison is missing")
-            for suite in sorted(problems.keys() - compared_suites - too_small)
+            for suite in sorted(set(due) - compared_suites - too_small)
         ]
         rules += _losses(settings, name, slices)
         too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
@@ -222,6 +226,15 @@ def _losses(
         if names:
             parts.append(f"{_label(names)} too small to judge, even together")
         yield True, f"{kind} slices against {parent}: {'; '.join(parts)}"
+
+
+def _due(reference: str, suites: Sequence[SuiteScore]) -> list[str]:
+    """Name the slices that are compared with a reference."""
+    return [
+        suite.suite
+        for suite in suites
+        if reference != BASE or RequestKind.HARMLESS not in (suite.request, _kind(suite.suite))
+    ]
 
 
 def _kind(suite: str) -> str:

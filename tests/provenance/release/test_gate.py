@@ -319,6 +319,25 @@ def test_a_limit_on_requests_blocks_and_one_that_cannot_be_checked_is_not_met(
     ]
 
 
+def test_over_refusal_is_compared_with_the_model_before_rl_and_never_with_an_untrained_base():
+    """A base that writes any text refuses nothing: whatever a trained model does, it loses."""
+    report = on_requests({}, dict.fromkeys(("en", "id", "ms", "th"), 0.6))
+    source = report.suites[-1].model_copy(
+        update={"suite": "source:requests", "problems": 24, "request": "harmless"}
+    )
+    candidate = report.model_copy(update={"suites": (*report.suites, source)})
+    lost = [one.suite for one in candidate.suites if one.suite.startswith(("harm", "source:req"))]
+    parents = {"base": scores(), "merged": scores("merged")}
+
+    def decided(parent: str) -> GateDecision:
+        found = [against(name, one, -0.4 * (name == parent)) for name in parents for one in lost]
+        return decide(ReleaseSettings(), candidate, parents, [*better_than_both(), *found])
+
+    assert decided("base").released, failures(decided("base"))
+    assert any("harmless:" in reason for reason in failures(decided("merged")))
+    assert any("source:requests" in reason for reason in failures(decided("merged")))
+
+
 @pytest.mark.attack
 def test_a_language_in_which_harm_is_complied_with_for_certain_is_refused_by_its_name():
     shares = dict.fromkeys(("en", "id", "ms", "pt", "vi"), 1.0) | {"th": 0.0}
