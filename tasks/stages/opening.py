@@ -130,8 +130,8 @@ def _require_models(models: Iterable[tuple[str, str]], store: str) -> None:
                 require_remote_model(find_release(path, uri, tracking).folder.uri)
             elif path.startswith(S3):
                 require_remote_model(path)
-            elif path and not path.startswith(REGISTERED) and not is_address(path):
-                read_config(Path(path).expanduser())
+            elif path and not is_address(path) and (folder := local_folder(path)) is not None:
+                read_config(folder)
         except (DataError, SettingsError) as error:
             raise SettingsError(f"{name}: {error}") from error
 

@@ -41,32 +41,32 @@ MODES = {
 }
 RECORDED = {
     "synchronous": {
-        "state": "5a073c721a3709fc",
-        "snapshots": "1f267fd14f15d681",
-        "ledger": "3a3a3c8d5b466f68",
+        "state": "d7404fb800cef53f",
+        "snapshots": "6bd30361156499d4",
+        "ledger": "3703e9c0d18f1d1b",
         "metrics": "e6ae168cb67530c6",
-        "record": "8759ea50c3697f27",
+        "record": "348edc9b0557f935",
     },
     "in segments": {
-        "state": "d778d6101f13c65f",
-        "snapshots": "822c1512f4389569",
-        "ledger": "0a7e109b4dd5c305",
+        "state": "16602985e623143f",
+        "snapshots": "2d45c75fddc41162",
+        "ledger": "42a87e203ba0fd2f",
         "metrics": "df4cc7d27fd52305",
-        "record": "68adfa30822add1d",
+        "record": "3902546ac887fefd",
     },
     "with a curriculum": {
-        "state": "18edc00d6aeb7d4e",
-        "snapshots": "dd235616eda4f77b",
-        "ledger": "43df69465040e7b0",
+        "state": "7ef978f39f6edd26",
+        "snapshots": "f89a030afa092a17",
+        "ledger": "249a73e17a48ad94",
         "metrics": "d286655d71a90306",
-        "record": "4a39cfc6fe2551fd",
+        "record": "b1594cd54c42c927",
     },
     "with reuse": {
-        "state": "394d1f720446b846",
-        "snapshots": "1f267fd14f15d681",
-        "ledger": "3a3a3c8d5b466f68",
+        "state": "39cf00ee606fcc72",
+        "snapshots": "6bd30361156499d4",
+        "ledger": "3703e9c0d18f1d1b",
         "metrics": "e6ae168cb67530c6",
-        "record": "8759ea50c3697f27",
+        "record": "348edc9b0557f935",
     },
 }
 
