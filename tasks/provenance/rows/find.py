@@ -231,9 +231,11 @@ def _digests_of_cells(index: Index, store: str, text: str) -> list[str]:
     for artifact, uri in dict.fromkeys((file["artifact"], file["uri"]) for file in files):
         if not is_delimited(uri):
             continue
-        # A file that was copied is beside its list; others are where they were.
+        # A file that was copied is beside its list, and named from the store on
+        # (`origins.raw_name`); others are where they were.
         place = store_at(f"{store}/objects/{artifact[:16]}").local_path or Path()
-        with suppress(OSError, UnicodeError), open_text(place / uri) as lines:
+        name = uri.removeprefix(f"objects/{artifact[:16]}/")
+        with suppress(OSError, UnicodeError), open_text(place / name) as lines:
             if cells := cells_under(lines, line):
                 results.add(sha256_bytes(canonical_json(cells)))
     return sorted(results)

@@ -1,11 +1,13 @@
 """What cannot be meant is refused with what can."""
 
 import gzip
+import json
 import shutil
 
 import pytest
 
 from data_schemas.settings import CurationSettings, MergeSettings, Source
+from data_schemas.sources import RAW_FILES
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
 from tasks.errors import DataError, SettingsError, TamperError
@@ -93,7 +95,8 @@ def test_a_registered_model_is_found_by_its_statement(original, index, tmp_path,
         find.model_statements(index.graph, "models:/shop/2", place, uri)
 
 
-def test_a_line_of_a_csv_file_is_found_under_the_header_of_its_file(shop, tmp_path):
+@pytest.mark.parametrize("copied", ["", "inbox/feed.csv.gz"], ids=["outside", "copied"])
+def test_a_line_of_a_csv_file_is_found_under_the_header_of_its_file(shop, tmp_path, copied):
     file = shop.outside / "feed.csv.gz"
     lines = ["question;answer;note", '"9 wallets; total?";"9 #### 54";', "1?;#### 2;other"]
     file.write_bytes(gzip.compress("\n".join(lines).encode()))
@@ -101,6 +104,11 @@ def test_a_line_of_a_csv_file_is_found_under_the_header_of_its_file(shop, tmp_pa
     recorded = shop.stage("ingest", MergeSettings(), raw="feed")
     with recorded as record, record.output("raw") as out:
         ingest(sources, 0, out)
+        if copied:  # as a night copies the files of its inbox
+            (out / copied).parent.mkdir()
+            file.rename(out / copied)
+            (entry,) = json.loads((out / RAW_FILES).read_text())
+            (out / RAW_FILES).write_text(json.dumps([entry | {"uri": copied}]))
     settings = CurationSettings(held_out_per_suite=1)
     with shop.stage("curate", settings) as record:
         raw = record.read("raw", shop.refs["feed"])
