@@ -210,9 +210,16 @@ def write_drafts(
         responsible: who answers for them; '' = not known.
 
     Raises:
-        SettingsError: a file is there already, or a table has no column that could be an answer.
+        SettingsError: a file is there already or would be written twice, or a table has no column
+            that could be an answer.
     """
-    for file in [*(table.with_name(f"{_name(table)}.yaml") for table in tables), settings]:
+    mappings = [(f"the mapping of {one}", one.with_name(f"{_name(one)}.yaml")) for one in tables]
+    writers: dict[Path, str] = {}
+    for what, file in [*mappings, ("", settings)]:
+        if other := writers.get(file.resolve()):
+            remedy = f"{what}; rename a table" if what else "the settings; name another --settings"
+            raise SettingsError(f"{file} would be {other} and {remedy}")
+        writers[file.resolve()] = what
         if file.exists():
             raise SettingsError(f"{file} is there already; remove it to draft it anew")
     terms = {"licence": licence, "responsible": responsible}

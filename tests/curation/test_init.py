@@ -77,6 +77,33 @@ def test_a_label_that_a_few_rows_lack_is_a_label_and_they_are_counted(
     assert "label is empty in 1 of 100 rows; they are left out" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["reviews.csv", "--settings", "reviews.yaml"],
+            r"reviews\.yaml would be the mapping of reviews\.csv and the settings; name another",
+        ),
+        (
+            ["reviews.csv", "reviews.csv"],
+            r"reviews\.yaml would be the mapping of reviews\.csv and the mapping of reviews\.csv",
+        ),
+        (
+            ["reviews.csv", "Reviews.2026.csv"],
+            r"reviews\.yaml would be the mapping of reviews\.csv and the mapping of Reviews\.2026",
+        ),
+    ],
+)
+def test_no_file_is_written_twice(words, message, tmp_path, monkeypatch):
+    for name in ("reviews.csv", "Reviews.2026.csv"):
+        (tmp_path / name).write_bytes((SHOP / "reviews.csv").read_bytes())
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SettingsError, match=message):
+        init(words)
+    assert not [*tmp_path.glob("*.yaml")]
+
+
 def test_what_is_written_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "reviews.csv").write_bytes((SHOP / "reviews.csv").read_bytes())
     monkeypatch.chdir(tmp_path)
