@@ -135,9 +135,9 @@ chain of thought alone.</p>
 <section><h2>Copies</h2>
 <p class="lede">{{ clusters_note }}</p>
 {% for cluster in clusters %}
-<details class="card"><summary>{{ cluster.key }} <span>{{ cluster.count }} \
-{{ "copy" if cluster.count == "1" else "copies" }}</span>\
-<i class="cut">{{ cluster.text }}</i></summary>
+<details class="card"><summary><i class="cut">{{ cluster.text or cluster.key }}</i> \
+<span>{{ cluster.count }} {{ "copy" if cluster.count == "1" else "copies" }}\
+{% if cluster.text %} of {{ cluster.key }}{% endif %}</span></summary>
 {% if cluster.text %}<div class="sample"><p>the kept item</p><pre>{{ cluster.text }}</pre></div>\
 {% endif %}
 {{ refusals(cluster.members) }}</details>

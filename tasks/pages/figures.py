@@ -320,6 +320,7 @@ def lengths_figure(lengths: Mapping[int, int], name: str) -> str:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(lambda *_: "")
         axes.yaxis.set_major_locator(_ticks(4, integer=True))
+        axes.set_xlabel("characters")
         return _svg(figure, name, "Histogram of lengths")
 
 
@@ -330,6 +331,7 @@ def levels_figure(levels: Mapping[int, int], name: str) -> str:
         axes.bar(list(levels), list(levels.values()), color=TUNED, width=0.8)
         axes.xaxis.set_major_locator(_ticks(10, integer=True))
         axes.yaxis.set_major_locator(_ticks(4, integer=True))
+        axes.set_xlabel("level")
         return _svg(figure, name, "Problems by level")
 
 

@@ -48,7 +48,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font:12.5px/1.5 var(--m
 </tbody></table></div>
 {% endif %}
 {% if night.charts %}
-<p class="key"><span><i style="background:{{ neutral }}"></i>known problems</span>\
+<p class="key drawn"><span><i style="background:{{ neutral }}"></i>known problems</span>\
 <span><i style="background:{{ tuned }}"></i>new problems, with their share</span></p>
 <div class="grid{{ " two" if night.charts|length > 1 }}">
 {% for chart in night.charts %}

@@ -47,7 +47,7 @@ PAGE = (
 <body>
 {% macro chart(figure) %}
 <figure class="card"><figcaption><h3>{{ figure.title }}<b>{{ figure.numbers }}</b></h3>\
-<p>{{ figure.note }}</p>{% if figure.key %}<p class="key">\
+<p>{{ figure.note }}</p>{% if figure.key %}<p class="key drawn">\
 {% for colour, text in figure.key %}<span><i style="background:{{ colour }}"></i>{{ text }}</span>\
 {% endfor %}</p>{% endif %}</figcaption>
 {{ figure.svg|safe }}</figure>
@@ -108,7 +108,7 @@ every task family and language, with the first answer of the first and of the la
 {% if page.phases %}
 <section><h2>Reinforcement learning</h2>
 <p class="lede">{{ page.phases_note }}</p>
-<p class="key">{% for phase in page.phases_key %}\
+<p class="key drawn">{% for phase in page.phases_key %}\
 <span><i style="background:{{ phase.colour }}"></i>{{ phase.name }}</span>{% endfor %}</p>
 <div class="grid">{% for figure in page.phases %}{{ chart(figure) }}{% endfor %}</div>
 </section>
@@ -118,7 +118,7 @@ every task family and language, with the first answer of the first and of the la
 <p class="lede">RL starts from the checkpoint with the smallest validation loss inside the \
 entropy window, or else from the nearest to it: a model with too little entropy does not \
 explore.</p>
-<p class="key"><span><i style="background:{{ colours.neutral }}"></i>training loss</span>\
+<p class="key drawn"><span><i style="background:{{ colours.neutral }}"></i>training loss</span>\
 <span><i style="background:{{ colours.tuned }}"></i>validation loss, entropy</span>\
 <span><i class="band" style="background:{{ colours.window }}"></i>entropy window</span>\
 <span><i class="ring"></i>chosen checkpoint</span></p>

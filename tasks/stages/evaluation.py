@@ -47,6 +47,7 @@ from tasks.formats.solve_rates import FILE as SOLVE_RATES
 from tasks.formats.solve_rates import write_rates
 from tasks.gym.judging.opening import open_chat
 from tasks.gym.protocol import verifiers_of
+from tasks.gym.scoring.service import ScoringService
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import fan_out, shell
 from tasks.platform.tables import Screen
@@ -66,8 +67,8 @@ ANSWERS = "answers"
 def _evaluate(
     settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, work: Work, name: str
 ) -> Facts:
-    problems, repeats = questions(inputs["curated"])
     if ANSWERS in inputs:
+        problems, _ = questions(inputs["curated"])
         report = runner.take_over(inputs[ANSWERS], name, outputs["report"])
         return {"same_as": report.same_as, **_facts(report, problems, work.record)}
     folder, digest = inputs["model"], work.refs["model"].digest
@@ -78,19 +79,32 @@ def _evaluate(
     ):
         answers = respondents.Checkpoint(engine, load_tokenizer(folder), settings)
         candidate = runner.Candidate(name, digest, answers)
-        journal = open_journal(work.context.store.uri, digest, settings, problems)
-        scorer.check_canaries(verifiers_of(problems))
-        report = runner.evaluate(
-            settings,
-            candidate,
-            problems,
-            scorer,
-            outputs["report"],
-            journal,
-            repeats,
-            floors=held_out_echoes(inputs["curated"] / PROBLEMS, problems),
-            baselines=baselines.measure(inputs["curated"] / PROBLEMS, problems),
-        )
+        return _measure(settings, candidate, scorer, inputs, outputs, work)
+
+
+def _measure(
+    settings: EvaluationSettings,
+    candidate: runner.Candidate,
+    scorer: ScoringService,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+) -> Facts:
+    """Let a candidate answer what was held out, beside what answers without a model."""
+    problems, repeats = questions(inputs["curated"])
+    journal = open_journal(work.context.store.uri, candidate.checkpoint, settings, problems)
+    scorer.check_canaries(verifiers_of(problems))
+    report = runner.evaluate(
+        settings,
+        candidate,
+        problems,
+        scorer,
+        outputs["report"],
+        journal,
+        repeats,
+        floors=held_out_echoes(inputs["curated"] / PROBLEMS, problems),
+        baselines=baselines.measure(inputs["curated"] / PROBLEMS, problems),
+    )
     return _facts(report, problems, work.record)
 
 
@@ -122,25 +136,11 @@ def _evaluate_endpoint(
     address: str,
     served_as: str,
 ) -> Facts:
-    problems, repeats = questions(inputs["curated"])
     rewards = RewardSettings(judge=read_judge(settings.judge, work.record))
     client = open_chat(address, served_as, respondents.chat_sampling(settings))
     with closing(client), open_scoring(None, rewards) as scorer:
         candidate = runner.Candidate(name, client.name, respondents.ServedModel(client, settings))
-        journal = open_journal(work.context.store.uri, client.name, settings, problems)
-        scorer.check_canaries(verifiers_of(problems))
-        report = runner.evaluate(
-            settings,
-            candidate,
-            problems,
-            scorer,
-            outputs["report"],
-            journal,
-            repeats,
-            floors=held_out_echoes(inputs["curated"] / PROBLEMS, problems),
-            baselines=baselines.measure(inputs["curated"] / PROBLEMS, problems),
-        )
-    return _facts(report, problems, work.record)
+        return _measure(settings, candidate, scorer, inputs, outputs, work)
 
 
 EVALUATE_ENDPOINT = Record("evaluate_endpoint", _evaluate_endpoint, ReportRef, "report")

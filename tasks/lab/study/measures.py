@@ -82,7 +82,9 @@ def measure(cell: StudyCell, reports: Mapping[str, Path], graded: Sequence[Path]
         if name.startswith(TRAINING):
             phases[name.removeprefix(TRAINING)] = folder
         elif (folder / SAMPLES_FILE).exists():
-            samples = read_table(folder / SAMPLES_FILE, SampleResult)
+            table = read_table(folder / SAMPLES_FILE, SampleResult)
+            # Requests that see what a model refuses are no problems of the world.
+            samples = [sample for sample in table if not sample.request]
             domains |= families(samples)
             accuracy[name] = accuracy_by_problem(samples)
         elif (folder / METRICS_FILE).exists():

@@ -17,9 +17,17 @@ _STYLE = """
 body{margin:0;font:14px/1.45 system-ui,sans-serif;color:#1d2430;background:#f6f7f9}
 header{padding:14px 22px;background:#fff;border-bottom:1px solid #d9dee6}
 h1{font-size:18px;margin:0 0 2px}
-.verdict{font-weight:600}.proved .verdict{color:#17693a}.broken .verdict{color:#b3261e}
+.verdict b{font-weight:600}.proved .verdict{color:#17693a}.broken .verdict{color:#b3261e}
 main{display:flex;align-items:flex-start}
 #graph{flex:1;min-width:0;padding:18px;overflow:auto}
+/* A picture wider than its place says so: a scroll timeline runs only where there is something to
+scroll. A browser without timelines says it on narrow pages. */
+#graph::before{content:"Scroll sideways for the whole picture \\2192";display:block;position:sticky;
+left:0;width:max-content;max-width:100%;color:#5c6675;font-size:12.5px;max-height:0;overflow:hidden;
+animation:goes-on linear both;animation-timeline:scroll(nearest inline)}
+@keyframes goes-on{from,to{max-height:3em;padding-bottom:10px}}
+@supports not (animation-timeline:scroll()){@media(max-width:760px){
+#graph::before{max-height:3em;padding-bottom:10px}}}
 svg{display:block;margin:0 auto;max-width:none}
 aside{width:350px;flex:none;position:sticky;top:0;max-height:100vh;overflow:auto;
 box-sizing:border-box;padding:18px;background:#fff;border-left:1px solid #d9dee6;min-height:80vh}
@@ -111,6 +119,8 @@ def picture_html(report: AuditReport) -> str:
         for node in report.nodes
     }
     data = script_json(panels)
+    num_findings = len(report.findings)
+    word, _, reasons = verdict(report).partition(": ")
     findings = "".join(
         f'<div class="finding">{escaped(finding.object)}: {escaped(finding.problem)}</div>'
         for finding in report.findings
@@ -122,9 +132,9 @@ def picture_html(report: AuditReport) -> str:
 <style>{_STYLE}</style></head>
 <body class="{state}">
 <header><h1>Lineage of {escaped(report.model)}, version {escaped(report.version)}</h1>
-<div class="verdict">{escaped(verdict(report))}</div></header>
+<div class="verdict"><b>{escaped(word)}</b>: {escaped(reasons)}</div></header>
 <main><div id="graph">{_svg(report, layout)}</div>
-<aside id="panel"><h2>{len(report.findings)} findings</h2>{findings}
+<aside id="panel"><h2>{num_findings} finding{"s" * (num_findings != 1)}</h2>{findings}
 <p>Raw files stand above the stage that read them, the released model at the bottom.
 Click a node to highlight its ancestors and show its digests here. Escape resets the view.</p>
 </aside></main>

@@ -149,7 +149,7 @@ def test_a_real_chain_is_drawn_with_its_digests(chain):
     page = picture_html(found)
 
     assert all(chain.refs[name].digest in page for name in chain.refs)
-    assert "PROVED: 9 statements, 9 objects and 3 raw files" in page
+    assert "<b>PROVED</b>: 9 statements, 9 objects and 3 raw files" in page
     assert 12 == len(re.findall(r'<g class="node ', page))
 
 

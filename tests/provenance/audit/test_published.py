@@ -168,7 +168,14 @@ def _sign_as_somebody(folder: Path) -> None:
 def _swap(folder: Path) -> None:
     """A form that was signed for one statement lies under the name of another."""
     one = own_form(folder)
-    shutil.copy(one, next(path for path in statements(folder) if path != one))
+    # Not that of the release, without which the folder is refused as a whole.
+    others = [path for path in statements(folder) if path != one and stage_of(path) != "release"]
+    shutil.copy(one, others[0])
+
+
+def stage_of(path: Path) -> str:
+    payload = json.loads(base64.b64decode(json.loads(path.read_bytes())["payload"]))
+    return payload["predicate"]["buildDefinition"]["externalParameters"]["stage"]
 
 
 TAMPERING: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -218,6 +225,15 @@ def test_everything_that_was_changed_after_publication_is_a_finding(copy, how, m
     findings = audited(copy).findings
 
     assert any(re.search(problem, one.problem) for one in findings), findings
+
+
+@pytest.mark.attack
+def test_a_form_of_another_statement_is_not_the_release(copy):
+    (released,) = (path for path in statements(copy) if stage_of(path) == "release")
+    shutil.copy(own_form(copy), released)
+
+    with pytest.raises(TamperError, match="0 statements of a release"):
+        audited(copy)
 
 
 @pytest.mark.attack

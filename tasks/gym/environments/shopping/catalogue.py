@@ -109,10 +109,10 @@ class Shop:
         phrases = " ".join(f'"{word}"' for word in words(query))
         if not phrases:
             return []
-        found = self._index.execute(
+        matches = self._index.execute(
             "SELECT id FROM titles WHERE titles MATCH ? ORDER BY bm25(titles), id", (phrases,)
         )
-        return [self.products[key] for (key,) in found]
+        return [self.products[key] for (key,) in matches]
 
     def of_store(self, store: str) -> list[Product]:
         """Return the products of a store, by id."""
@@ -133,5 +133,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 def listed(products: Sequence[Product], page: int) -> list[dict[str, str]]:
     """Return a page of products, as the tools show them."""
     start = max(0, page) * PAGE
-    shown = products[start : start + PAGE]
-    return [{"product_id": product.product_id, "title": product.title} for product in shown]
+    return [
+        {"product_id": product.product_id, "title": product.title}
+        for product in products[start : start + PAGE]
+    ]

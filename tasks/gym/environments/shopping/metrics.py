@@ -58,6 +58,6 @@ def _shares(wishes: Sequence[Any], name: str) -> dict[str, float]:
     }
 
 
-def _share(found: Iterable[Any]) -> float:
-    listed = [bool(one) for one in found]
-    return sum(listed) / len(listed) if listed else 0.0
+def _share(flags: Iterable[Any]) -> float:
+    values = [bool(flag) for flag in flags]
+    return sum(values) / len(values) if values else 0.0

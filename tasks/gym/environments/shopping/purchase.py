@@ -24,7 +24,7 @@ RULES = (
     "turn, and end with recommend_product."
 )
 _REMINDER = "Make a call, or end with recommend_product."
-_ONE_CALL = "Only the first call was made: make one per turn."
+_ONE_CALL = "Only the first call of a turn counts: make one per turn."
 _STRING = {"type": "string"}
 _NUMBER = {"type": "integer"}
 
@@ -109,7 +109,7 @@ class Purchase:
     recommended: str | None = None
     finished: bool = False
     _silent: int = 0
-    _told: set[Slot] = field(default_factory=set)
+    _answered: set[Slot] = field(default_factory=set)
 
     def answer(self, calls: Sequence[Mapping[str, Any]] | None) -> list[dict[str, str]]:
         """Answer a turn by messages; none once the purchase has ended.
@@ -165,11 +165,11 @@ class Purchase:
 
     def _tools(self) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
         return {
-            "search_products": lambda given: _page(self.shop.search(str(given["query"])), given),
-            "get_store_products": lambda given: _page(
-                self.shop.of_store(str(given["store_name"])), given
+            "search_products": lambda call: _page(self.shop.search(str(call["query"])), call),
+            "get_store_products": lambda call: _page(
+                self.shop.of_store(str(call["store_name"])), call
             ),
-            "filter_by_attribute": lambda given: {"product_ids": self._filtered(given)},
+            "filter_by_attribute": lambda call: {"product_ids": self._filtered(call)},
             "get_product_details": self._details,
             "get_product_review_stats": self._ratings,
             "get_user_profile": self._profile,
@@ -203,8 +203,8 @@ class Purchase:
         kept = []
         for key in list(parameters["product_ids"])[:MAX_FILTERED]:
             product = self.shop.products.get(str(key))
-            found = product and product.attribute(f"details.{name}")
-            if found and value in found.lower():
+            attribute = product and product.attribute(f"details.{name}")
+            if attribute and value in attribute.lower():
                 kept.append(str(key))
         return kept
 
@@ -214,17 +214,17 @@ class Purchase:
             return "That was one question too many."
         if len(question) > MAX_QUESTION:
             return f"Please ask in at most {MAX_QUESTION} characters."
-        open_slots = [slot for slot in self.customer.slots if slot not in self._told]
+        open_slots = [slot for slot in self.customer.slots if slot not in self._answered]
         best = max(open_slots, key=lambda slot: _asked_for(slot, question), default=None)
         if best is None or _asked_for(best, question) == 0:
             return self.customer.default_reply
-        self._told.add(best)
+        self._answered.add(best)
         return best.reply
 
 
-def _page(found: Sequence[Product], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _page(products: Sequence[Product], parameters: Mapping[str, Any]) -> dict[str, Any]:
     page = int(parameters.get("page", 0))
-    return {"products": listed(found, page), "found": len(found)}
+    return {"products": listed(products, page), "found": len(products)}
 
 
 def _asked_for(slot: Slot, question: str) -> int:
