@@ -41,6 +41,21 @@ PRESETS: dict[str, tuple[PipelineSettings, ModelShape, int]] = {
 """Settings, the model they are made for, and the number of GPUs."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """What a command says of a plan; workflows/capacity.py describes the options."""
+
+    preset: str
+    model: str
+    layout: str
+    precision: str
+    gpus: int
+    gpu_gib: float
+    prompt: int
+    response: int
+    sequences: int
+
+
 def read_shape(folder: Path) -> ModelShape:
     """Read the shape of a model directory.
 
@@ -179,30 +194,23 @@ def plan_of_model(folder: Path) -> Plan:
     return Plan(str(folder), read_shape(folder), engines.layout, engines.precision, work, gpus=1)
 
 
-def read_plan(
-    preset: str,
-    model: str,
-    layout: str,
-    precision: str,
-    gpus: int,
-    gpu_gib: float,
-    prompt: int,
-    response: int,
-    sequences: int,
-) -> Plan:
+def read_plan(options: PlanOptions) -> Plan:
     """Return the plan of a preset or, without one, of a model directory, with what differs.
-
-    The other arguments are those of `override_layout` and `override_work`.
 
     Raises:
         SettingsError: an option is invalid.
         DataError: the model family is not supported.
     """
-    start = plan_of_preset(preset) if preset else plan_of_model(Path(model))
+    preset = options.preset
+    start = plan_of_preset(preset) if preset else plan_of_model(Path(options.model))
     overridden = override_layout(
-        start, layout=layout, precision=precision, gpus=gpus, gpu_gib=gpu_gib
+        start,
+        layout=options.layout,
+        precision=options.precision,
+        gpus=options.gpus,
+        gpu_gib=options.gpu_gib,
     )
-    return override_work(overridden, prompt, response, sequences)
+    return override_work(overridden, options.prompt, options.response, options.sequences)
 
 
 def override_layout(plan: Plan, *, layout: str, precision: str, gpus: int, gpu_gib: float) -> Plan:

@@ -177,6 +177,32 @@ def unfolded(function: Callable[Args, Result]) -> Callable[Args, Result]:
     return _with_interface(run, function) if _has_context(function) else function
 
 
+def unfold(function: Callable[[Any], Result]) -> Callable[..., Result]:
+    """Give a function of one record an input for each of its fields, as a workflow passes them.
+
+    Flyte's promises cannot be put into a record before the task runs.
+    """
+    (parameter,) = inspect.signature(function).parameters
+    hints = get_type_hints(function)
+    record = hints[parameter]
+    kinds = get_type_hints(record)
+
+    @wraps(function)
+    def run(**values: Any) -> Result:
+        return function(record(**values))
+
+    run.__annotations__ = kinds | {"return": hints["return"]}
+    flyte_function: Any = run
+    flyte_function.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+            for name, kind in kinds.items()
+        ],
+        return_annotation=hints["return"],
+    )
+    return run
+
+
 def _has_context(function: Callable[..., object]) -> bool:
     """Look up whether a function takes or returns a context."""
     return Context in get_type_hints(function, include_extras=True).values()

@@ -1,11 +1,12 @@
 """Flyte shell of the simulated step."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from tasks.capacity.budget_table import HEADROOM, budget_table, describe_fit
-from tasks.capacity.plan import read_plan
+from tasks.capacity.plan import PlanOptions, read_plan
 from tasks.errors import CapacityError
 from tasks.lab.simulator.layouts import fastest_layouts, layout_table
 from tasks.lab.simulator.lengths import read_source
@@ -14,7 +15,7 @@ from tasks.lab.simulator.rates import Efficiency
 from tasks.lab.simulator.variants import compare, variants
 from tasks.platform.deck import deck
 from tasks.platform.resources import SMALL, WAIT, Stage, add_stages
-from tasks.platform.shell import shell
+from tasks.platform.shell import shell, unfold
 from tasks.settings.early import require_one_shape
 from tasks.store.files import write_bytes
 
@@ -23,40 +24,21 @@ add_stages(
 )
 
 
-@shell("simulate_step")
-def simulate_step(
-    preset: str,
-    model: str,
-    layout: str,
-    precision: str,
-    gpus: int,
-    gpu_gib: float,
-    prompt: int,
-    response: int,
-    sequences: int,
-    lengths: str,
-    column: str,
-    prompt_column: str,
-    page: str,
-    fastest: int,
-) -> str:
-    """Print the memory of one GPU by part, and a simulated step of RL by policy.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationOptions(PlanOptions):
+    """What the command says of a simulated step; workflows/lab/simulate.py describes it."""
 
-    Args:
-        preset: name of a preset; '' if `model` is given.
-        model: Hugging Face directory; '' if `preset` is given.
-        layout: JSON of the LayoutSettings that differ.
-        precision: precision of rollouts; '' keeps the preset's.
-        gpus: number of GPUs of the task; 0 keeps the preset's.
-        gpu_gib: memory of one GPU; 0 = that of an H100.
-        prompt: tokens of the longest prompt; 0 keeps the preset's.
-        response: tokens of the longest response; 0 keeps the preset's.
-        sequences: responses of a step; 0 keeps the preset's.
-        lengths: table of recorded lengths (CSV, JSONL, Parquet); '' = an assumed distribution.
-        column: its column of lengths.
-        prompt_column: its column that names the prompt; '' = it has none.
-        page: HTML file to write; '' = none.
-        fastest: of the layouts that fit, how many to list, the fastest first; 0 = none.
+    lengths: str
+    column: str
+    prompt_column: str
+    page: str
+    fastest: int
+
+
+@shell("simulate_step")
+@unfold
+def simulate_step(options: SimulationOptions) -> str:
+    """Print the memory of one GPU by part, and a simulated step of RL by policy.
 
     Returns:
         Whether the layout fits, and the free share.
@@ -66,14 +48,16 @@ def simulate_step(
         DataError: the table of lengths cannot be read.
         CapacityError: the layout does not fit.
     """
-    require_one_shape(preset, model)
-    plan = read_plan(preset, model, layout, precision, gpus, gpu_gib, prompt, response, sequences)
+    require_one_shape(options.preset, options.model)
+    plan = read_plan(options)
     estimate = plan.budget()
     console = Console(highlight=False)
     console.print(budget_table(plan, estimate))
-    source = read_source(lengths, column, prompt_column, plan.work.response_tokens)
-    if fastest:
-        best = fastest_layouts(plan, source.draw, Efficiency(), source.mean, fastest)
+    source = read_source(
+        options.lengths, options.column, options.prompt_column, plan.work.response_tokens
+    )
+    if options.fastest:
+        best = fastest_layouts(plan, source.draw, Efficiency(), source.mean, options.fastest)
         console.print(layout_table(best))
     if not estimate.fits(HEADROOM):
         raise CapacityError(f"{plan.name} {describe_fit(estimate)}")
@@ -81,6 +65,6 @@ def simulate_step(
     console.print(step_table(rows))
     html = render(plan, rows, Efficiency(), source.description)
     deck(html.decode())
-    if page:
-        write_bytes(Path(page), html)
+    if options.page:
+        write_bytes(Path(options.page), html)
     return describe_fit(estimate)
