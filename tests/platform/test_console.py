@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -201,3 +202,18 @@ def test_settings_as_a_file_are_those_as_json(tmp_path):
 
     written = json.loads(console.settings_text(str(file)))
     assert {"rl_one": {"steps": 10}, "name": "2026-01-02"} == written
+
+
+def test_the_first_line_stands_on_the_terminal_before_a_library_is_loaded(tmp_path):
+    ours, theirs = os.openpty()
+    code = (
+        "import sys; from tasks.platform.console import main; sys.addaudithook("
+        f"lambda event, of: event == 'import' and of[0] in {HEAVY!r} and sys.exit(of[0])); "
+        f"main(['run', '--store', {str(tmp_path)!r}])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=theirs
+    ):
+        line = os.read(ours, 200)
+
+    assert b"eachprompt run: checks its options, then loads PyTorch and Flyte\r\n" == line
