@@ -221,7 +221,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
             return 0
         arguments = [with_place(word) for word in arguments]
         if sys.stderr.isatty():  # seconds pass before a stage has anything to say
-            sys.stderr.write(f"eachprompt {name}: checks its options, then loads PyTorch and Flyte\n")
+            sys.stderr.write(f"eachprompt {name}: checks options, then loads PyTorch and Flyte\n")
         check_options(command, arguments)
     except SettingsError as error:
         return refuse(error)

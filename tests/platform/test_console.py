@@ -216,4 +216,4 @@ def test_the_first_line_stands_on_the_terminal_before_a_library_is_loaded(tmp_pa
     ):
         line = os.read(ours, 200)
 
-    assert b"eachprompt run: checks its options, then loads PyTorch and Flyte\r\n" == line
+    assert b"eachprompt run: checks options, then loads PyTorch and Flyte\r\n" == line
