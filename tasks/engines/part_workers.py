@@ -181,7 +181,11 @@ class PartWorkers:
         for number, args in enumerate(calls):
             with one_thread():
                 items = here(*args)
-            while (item := _next(items)) is not _END:
+            while True:
+                with one_thread():
+                    item = next(items, _END)
+                if item is _END:
+                    break
                 yield number, item
         self._spent_s += time.perf_counter() - started
 
@@ -295,11 +299,6 @@ def one_thread() -> Iterator[None]:
     finally:
         if threads != 1:
             torch.set_num_threads(threads)
-
-
-def _next(items: Iterator[Any]) -> Any:
-    with one_thread():
-        return next(items, _END)
 
 
 def main() -> None:

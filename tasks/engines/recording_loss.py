@@ -57,3 +57,7 @@ class RecordingLoss:
         )
         self.calls.append(call)
         return value, metrics
+
+    def afresh(self) -> "RecordingLoss":
+        """Record the same loss without the calls so far."""
+        return RecordingLoss(self.loss)

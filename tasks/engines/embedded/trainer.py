@@ -226,16 +226,14 @@ class TorchTrainer:
         self, parts: Sequence["_Part"], loss: LossFn, terms: "_UpdateTerms"
     ) -> Iterator[dict[str, float]]:
         """Add the gradients of all parts, in their order; yield the metrics of each."""
-
-        def learn(part: _Part, _loss: LossFn, _terms: _UpdateTerms, _copy: int) -> Iterator[Any]:
-            yield _Learned(self._learn(part, loss, terms), None, ())
-
-        # Without its calls so far: a worker returns those that it adds.
-        sent = RecordingLoss(loss.loss) if isinstance(loss, RecordingLoss) else loss
+        # Without its calls so far: a part returns those that it adds.
+        fresh = loss.afresh() if isinstance(loss, RecordingLoss) else loss
         for first in range(0, len(parts), self._copies):
             some = parts[first : first + self._copies]
-            calls = [(part, sent, terms, copy) for copy, part in enumerate(some)]
-            learned: dict[int, _Learned] = dict(self._each(self.learn_elsewhere, learn, calls))
+            calls = [(part, fresh, terms, copy) for copy, part in enumerate(some)]
+            learned: dict[int, _PartUpdate] = dict(
+                self._each(self.learn_elsewhere, self.learn, calls)
+            )
             for copy in range(len(some)):
                 one = learned[copy]
                 if one.names is not None:
@@ -256,7 +254,7 @@ class TorchTrainer:
 
     def learn_elsewhere(
         self, part: "_Part", loss: LossFn, terms: "_UpdateTerms", copy: int
-    ) -> Iterator["_Learned"]:
+    ) -> Iterator["_PartUpdate"]:
         """Compute the gradients of a part in a worker, and leave them where its parent adds them.
 
         Args:
@@ -266,17 +264,20 @@ class TorchTrainer:
             copy: place of the gradients.
         """
         self._optimizer.zero_grad(set_to_none=True)
-        metrics = self._learn(part, loss, terms)
-        gradients, names = self._open_twin().shared[1].tensors(copy), list[str]()
-        for name, parameter in self._trained.items():
-            if parameter.grad is not None:
-                gradients[name].copy_(parameter.grad)
-                names.append(name)
-        calls = loss.calls if isinstance(loss, RecordingLoss) else []
-        yield _Learned(metrics, tuple(names), tuple(calls))
+        for update in self.learn(part, loss, terms, copy):
+            gradients, names = self._open_twin().shared[1].tensors(copy), list[str]()
+            for name, parameter in self._trained.items():
+                if parameter.grad is not None:
+                    gradients[name].copy_(parameter.grad)
+                    names.append(name)
+            yield replace(update, names=tuple(names))
 
-    def _learn(self, part: "_Part", loss: LossFn, terms: "_UpdateTerms") -> dict[str, float]:
-        """Add the gradients of a part to those of the parameters; return its metrics."""
+    def learn(
+        self, part: "_Part", loss: LossFn, terms: "_UpdateTerms", _copy: int
+    ) -> Iterator["_PartUpdate"]:
+        """Add the gradients of a part to those of the parameters."""
+        if isinstance(loss, RecordingLoss):
+            loss = loss.afresh()
         micro, device, auxiliary = part.packed(), self._model.device, terms.auxiliary
         by_shift = OLD_SCORES in part.batch.columns
         watched = watching(self._model) if by_shift else nullcontext([])
@@ -301,7 +302,8 @@ class TorchTrainer:
             extra_metrics["auxiliary/entropy_nats"] = float(mean.detach())
         (value + extra.cpu()).backward()
         rows = {PACKED_ROWS: float(len(micro.packing.cells_M))}
-        return {"loss": float(value.detach())} | rows | metrics | extra_metrics
+        metrics = {"loss": float(value.detach())} | rows | metrics | extra_metrics
+        yield _PartUpdate(metrics, tuple(loss.calls) if isinstance(loss, RecordingLoss) else ())
 
     def weights(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's tensors under Hugging Face names; with LoRA, the factors only."""
@@ -492,14 +494,14 @@ class _UpdateTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
+class _PartUpdate:
     """What a part of an update gave, beside its gradients."""
 
     metrics: dict[str, float]
-    names: tuple[str, ...] | None
-    """Parameters that have a gradient, where a worker computed it."""
     calls: tuple[LossCall, ...]
-    """Of a loss that records them, in a worker."""
+    """Empty unless the loss records them."""
+    names: tuple[str, ...] | None = None
+    """Parameters that have a gradient, where a worker computed it."""
 
 
 @dataclass(frozen=True, slots=True)
