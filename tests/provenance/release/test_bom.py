@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -223,6 +224,110 @@ def test_evaluation_and_limits_are_in_the_model_card(bill):
     assert {
         "technicalLimitations": ["It is small.", "Of 2 raw files no licence is recorded."]
     } == card["considerations"]
+
+
+WORK = {"copy", "clone", "lint", "scan", "merge", "build", "test", "deliver", "deploy", "release"}
+WORK |= {"clean", "other"}
+APPROACHES = {"supervised", "unsupervised", "reinforcement-learning"}
+APPROACHES |= {"semi-supervised", "self-supervised"}
+
+
+def within(part, name: str) -> list:
+    """All values of a key, at any depth."""
+    found = [one for item in part for one in within(item, name)] if isinstance(part, list) else []
+    if isinstance(part, dict):
+        found += [part[name]] if name in part else []
+        found += [one for item in part.values() for one in within(item, name)]
+    return found
+
+
+def broken_rules(bill: dict) -> list[str]:
+    """Rules in the text of CycloneDX 1.7 that a bill breaks; its JSON schema checks few of them."""
+    names = within(bill, "bom-ref")
+    model = bill["metadata"]["component"]
+    components = [model, *bill["components"]]
+    known = {one["bom-ref"] for one in components}
+    steps = [step for formula in bill["formulation"] for step in formula["workflows"]]
+    nodes = [one["ref"] for one in bill["dependencies"]]
+    card = model["modelCard"]["modelParameters"]
+    files = [*within(components, "components"), components]
+    rules = {
+        "bom-ref: must be unique within the BOM": len(names) == len({*names}),
+        "bom-ref: should not start with urn:cdx:": not any(
+            one.startswith("urn:cdx:") for one in names
+        ),
+        "dependency: references a component": {*nodes} <= known,
+        "dependency: dependsOn names components, each once": all(
+            {*one["dependsOn"]} <= known and len(one["dependsOn"]) == len({*one["dependsOn"]})
+            for one in bill["dependencies"]
+        ),
+        "dependency: one element for each ref": len(nodes) == len({*nodes}),
+        "dependency: what has none must be an empty element": {
+            one["bom-ref"] for one in components if one["bom-ref"].startswith(("model", "object:"))
+        }
+        <= {*nodes},
+        "workflow: bom-ref, uid and taskTypes are required": all(
+            step["bom-ref"] and step["uid"] and {*step["taskTypes"]} <= WORK for step in steps
+        ),
+        "workflow: a resource is a reference or data": {*within(steps, "ref")} <= known,
+        "modelCard: only of a machine-learning-model": all(
+            ("modelCard" not in one) or one["type"] == "machine-learning-model"
+            for one in components
+        ),
+        "modelCard: datasets reference components of type data": all(
+            "data" == next(one["type"] for one in components if one["bom-ref"] == ref["ref"])
+            for ref in card["datasets"]
+        ),
+        "modelCard: approach": card["approach"]["type"] in APPROACHES,
+        "component: data only of type data": all(
+            "data" not in one or one["type"] == "data" for one in components
+        ),
+        "component: name and type are required": all(
+            one["name"] and one["type"] for group in files for one in group
+        ),
+        "license: id or name": all(
+            ("id" in one) != ("name" in one) for one in within(bill, "license")
+        ),
+        "hash: hexadecimal of the length of its algorithm": all(
+            one["alg"] == "SHA-256" and re.fullmatch("[0-9a-f]{64}", one["content"])
+            for group in within(bill, "hashes")
+            for one in group
+        ),
+        "purl: type, name and version": all(
+            re.fullmatch(r"pkg:pypi/[a-z0-9-]+@[^@ +]+", one) for one in within(bill, "purl")
+        ),
+        "serialNumber: an RFC 4122 UUID": bool(
+            re.fullmatch(
+                r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", bill["serialNumber"]
+            )
+        ),
+        "version: from 1 on": bill["version"] >= 1,
+    }
+    return [rule for rule, holds in rules.items() if not holds]
+
+
+def test_a_bill_has_what_the_text_of_cyclonedx_requires(bill):
+    assert [] == broken_rules(bill)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "broken"),
+    [
+        (("components", 0, "bom-ref"), "model", "bom-ref: must be unique within the BOM"),
+        (("dependencies", 0, "dependsOn"), ["gone"], "dependency: dependsOn names components,"),
+        (("dependencies", 0, "ref"), "gone", "dependency: references a component"),
+        (("formulation", 0, "workflows", 0, "taskTypes"), ["train"], "workflow: bom-ref, uid and "),
+        (("components", 0, "hashes", 0, "content"), "12", "hash: hexadecimal of the length of its"),
+    ],
+)
+def test_a_bill_that_breaks_a_rule_of_the_text_is_found(bill, place, value, broken):
+    *way, last = place
+    part = bill
+    for step in way:
+        part = part[step]
+    part[last] = value
+
+    assert any(rule.startswith(broken) for rule in broken_rules(bill))
 
 
 @pytest.mark.tools
