@@ -257,6 +257,16 @@ def test_alerts_are_of_the_namespace_of_the_guide_and_say_what_to_do():
             assert int(rule["for"].removesuffix("h")) < resources.WAIT
 
 
+def test_the_page_for_operators_says_what_each_alert_means_within_150_lines():
+    page = (ROOT / "containers" / "OPERATIONS.md").read_text()
+    (group,) = yaml.safe_load((ROOT / "containers" / "alerts.yaml").read_text())["groups"]
+    table = page.partition("| alert |")[2].partition("\n\n")[0]
+
+    assert 150 >= len(page.splitlines())
+    told = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", table, re.MULTILINE)
+    assert [rule["alert"] for rule in group["rules"]] == told
+
+
 def test_no_pod_of_the_guides_namespace_is_reached_but_by_teams():
     policy = manifests("network_policy.yaml")[0]
     template = manifests("pod_template.yaml")[0]

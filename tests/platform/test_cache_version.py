@@ -1,14 +1,23 @@
 """Which files a result follows from."""
 
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import grimp
 import pytest
+from flytekit import FlyteContextManager
+from flytekit.core.type_engine import TypeEngine
 
+from data_schemas import presets
+from data_schemas.artifacts import CheckpointRef
+from data_schemas.settings import MergeSettings
 from tasks.errors import SettingsError
 from tasks.lab.study.evidence_file import ENGINES
+from tasks.platform import cache_version
 from tasks.platform.cache_version import (
     LOCKS,
     NOT_COVERED,
@@ -21,6 +30,8 @@ from tasks.platform.cache_version import (
     require_registered_code,
     shell_digest,
 )
+from tasks.platform.resources import STAGES
+from tests.packages import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +175,127 @@ def test_a_pod_with_other_files_than_those_registered_refuses_to_run(monkeypatch
     monkeypatch.setenv(REGISTERED, "0" * 64)
     with pytest.raises(SettingsError, match=r"of grade in this pod .* with --copy all"):
         require_registered_code()
+
+
+def forget() -> None:
+    """Read all files anew."""
+    for one in vars(cache_version).values():
+        if hasattr(one, "cache_clear"):
+            one.cache_clear()
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A copy of what cache versions are made of, which a test may change."""
+    for part in ("tasks", "data_schemas", "workflows/presets"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "containers").mkdir()
+    for lock in {file for files in LOCKS.values() for file in files}:
+        shutil.copy(ROOT / lock, tmp_path / lock)
+    monkeypatch.setattr(cache_version, "ROOT", tmp_path)
+    monkeypatch.setattr(presets, "FOLDER", tmp_path / "workflows" / "presets")
+    forget()
+    yield tmp_path
+    forget()
+
+
+def of_images(*images: str) -> set[str]:
+    return {name for name, stage in STAGES.items() if stage.image in images}
+
+
+def reaching(pattern: str) -> set[str]:
+    """Stages that import a module of such a name, directly or not."""
+    return {
+        name
+        for name, stage in STAGES.items()
+        if any(
+            re.fullmatch(pattern, module)
+            for module in reachable(read_shell(f"tasks.{stage.module}", name).imports)
+        )
+    }
+
+
+def longer(place: str, more: str = "# more\n") -> Callable[[Path], object]:
+    return lambda root: (root / place).write_text((root / place).read_text() + more)
+
+
+def other_function(root: Path) -> None:
+    place = root / "tasks" / "stages" / "merge.py"
+    text = place.read_text()
+    assert 1 == text.count("def merge(")
+    body = text.index(":\n", text.index(") ->", text.index("def merge("))) + 2
+    place.write_text(f"{text[:body]}    {'more'!r}\n{text[body:]}")
+
+
+CHANGES: dict[str, list[tuple[Callable[[Path], object], Callable[[], set[str]]]]] = {
+    "the function of a stage, or what it uses of its file": [(other_function, lambda: {"merge"})],
+    "a module that a stage imports, directly or not": [
+        (longer("tasks/rl/gate.py"), lambda: reaching(r"tasks\.rl\.gate"))
+    ],
+    "a data file beside such a module (mappings, benchmarks, error rates)": [
+        (
+            lambda root: (root / "tasks/rl/rates.json").write_text("{}"),
+            lambda: reaching(r"tasks\.rl\.\w+"),
+        )
+    ],
+    "`workflows/presets/*.yaml`": [
+        (longer("workflows/presets/laptop.yaml"), lambda: reaching(r"data_schemas\.presets"))
+    ],
+    "`lock_cpu.txt`": [(longer("lock_cpu.txt"), lambda: {*STAGES})],
+    "`lock_rollout.txt`": [
+        (longer("containers/lock_rollout.txt"), lambda: of_images("rollout")),
+    ],
+    "`lock_trainer.txt`, `lock_transformer_engine.txt`": [
+        (longer("containers/lock_trainer.txt"), lambda: of_images("trainer")),
+        (longer("containers/lock_transformer_engine.txt"), lambda: of_images("trainer")),
+    ],
+    "`lock_engines.txt`": [
+        (longer("containers/lock_engines.txt"), lambda: of_images("rollout", "trainer"))
+    ],
+    "`tasks.platform`, `tasks.pages`, `tasks.provenance.lineage`, which record or show": [
+        (longer("tasks/platform/tables.py"), set[str]),
+        (longer("tasks/pages/style.py"), set[str]),
+        (longer("tasks/provenance/lineage/spool.py"), set[str]),
+    ],
+}
+"""What changes, as the table for operators has it -> changes, and the stages that run again."""
+INPUTS = {
+    "an input: settings, data, a model, the base, each by digest",
+    "code of one's own, by its digest in the settings",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", CHANGES)
+def test_each_row_of_the_table_changes_the_versions_that_it_says_and_no_others(what, checkout):
+    for change, expected in CHANGES[what]:
+        before = {name: code_digest(name) for name in STAGES}
+        wanted = expected()
+        change(checkout)
+        forget()
+
+        assert wanted == {name for name in STAGES if code_digest(name) != before[name]}
+        assert wanted or "record or show" in what
+
+
+def literal(value: object) -> bytes:
+    """What Flyte's key of an execution's input is made of."""
+    context, kind = FlyteContextManager.current_context(), type(value)
+    wanted = TypeEngine.to_literal_type(kind)
+    return TypeEngine.to_literal(context, value, kind, wanted).to_flyte_idl().SerializeToString()
+
+
+def test_an_input_of_other_content_is_another_key():
+    settings = MergeSettings()
+    model = CheckpointRef(uri="s3://b/objects/1", digest="1", statement="s")
+    assert literal(settings) == literal(MergeSettings())
+    assert literal(settings) != literal(settings.model_copy(update={"density": 0.123}))
+    assert literal(model) != literal(model.model_copy(update={"digest": "2"}))
+
+
+def test_the_table_for_operators_has_the_rows_that_are_tested():
+    page = (ROOT / "containers" / "OPERATIONS.md").read_text()
+    table = page.partition("## What is in a cache version")[2].partition("\n## ")[0]
+
+    rows = re.findall(r"^\| (.+?) \| [^|]+ \|$", table, re.MULTILINE)
+    assert {"what changes", *CHANGES, *INPUTS} == {*rows}
