@@ -3,8 +3,8 @@
 prompts         Problem, Message: one verifiable piece of work (written by curation)
 demonstrations  Demonstration: one worked response for SFT (written by curation)
 raw_files       RawFile: one raw file by content (written by ingestion)
-quarantine      Quarantined: one refused item with its reason
-annotations     Annotation, Decided: what people decide about a doubtful gold answer
+quarantine      QuarantinedItem: one refused item with its reason
+annotations     Annotation, AppliedDecision: what people decide about a doubtful gold answer
 graded          GradedProblem: a Problem with the start model's pass rate (written by grading)
 rollouts        Rollout, RouterTrace, RolloutGroup: sampled responses and their expert choices
 verdicts        Verdict: a score with its reason, or an abstention with its reason

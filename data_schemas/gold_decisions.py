@@ -53,7 +53,7 @@ class Annotation(BaseModel):
         return f"{self.by} at {self.at.isoformat() if self.at else ''}"
 
 
-class Decided(BaseModel):
+class AppliedDecision(BaseModel):
     """A decision that curation carried out; a row of decisions.parquet."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -202,7 +202,7 @@ class RolloutGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedResponse:
+class ScoringRequest:
     """One response, submitted as soon as the rollout engine has finished it."""
 
     problem: Problem

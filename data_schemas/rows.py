@@ -210,7 +210,7 @@ class ItemKind(StrEnum):
     DEMONSTRATION = "demonstration"
 
 
-class Quarantined(BaseModel):
+class QuarantinedItem(BaseModel):
     """One refused item."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -267,11 +267,11 @@ HELD_OUT = "held_out.parquet"
 FACETS = "facets.parquet"
 """Facet: properties of the problems besides; only there if a source has any."""
 QUARANTINE = "quarantine.parquet"
-"""Quarantined: every item that was left out; of a graded set too."""
+"""QuarantinedItem: every item that was left out; of a graded set too."""
 ROWS = "rows.parquet"
 """RowPlace: every raw row that was read."""
 DECISIONS = "decisions.parquet"
-"""Decided: what people decided about gold answers; only there if they did."""
+"""AppliedDecision: what people decided about gold answers; only there if they did."""
 CROISSANT = "croissant.json"
 """The tables of a curated set as metadata in Croissant 1.0."""
 GRADED = "graded.parquet"

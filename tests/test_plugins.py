@@ -18,8 +18,8 @@ from flytekit.tools.script_mode import list_imported_modules_as_files
 from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.references import ObjectReference, is_reference
 from data_schemas.rl_settings import AdvantageSettings, LossSettings, RewardSettings
-from data_schemas.rollouts import FinishedResponse
-from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
+from data_schemas.rollouts import ScoringRequest
+from data_schemas.rows import Domain, Message, Problem, QuarantinedItem, Role
 from data_schemas.settings import CurationSettings, PipelineSettings, Source
 from tasks.algorithms.advantages.protocol import Advantage
 from tasks.algorithms.advantages.table import ADVANTAGES, estimate
@@ -342,7 +342,7 @@ def test_a_verifier_of_ones_own_scores_in_a_worker():
     asked = problem(pin("my_reward.py:polite"))
     with open_scoring(None, RewardSettings(), num_workers=1) as service:
         for sample, text in enumerate(("yes please", "no")):
-            service.submit(FinishedResponse(asked, "a", sample, 2, text))
+            service.submit(ScoringRequest(asked, "a", sample, 2, text))
         verdicts = service.gather()
 
     assert [1.0, 0.0] == [verdicts["a", sample].verdict.score for sample in (0, 1)]
@@ -372,7 +372,7 @@ def test_a_row_never_names_code(folder, adapter, name):
 
     (refused,) = read(folder, adapter, [row])
 
-    assert isinstance(refused, Quarantined)
+    assert isinstance(refused, QuarantinedItem)
     assert "code_in_row" == refused.reason
     assert not (folder / "was_run").exists()
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.rows import Outcome, Problem, QuarantinedItem
 from tasks.curation.cleaning.wording import is_sign, normalise, words
 from tasks.curation.cleaning.writing_systems import SPACELESS, primary
 from tasks.curation.items import Item, Partition, refuse, task_name
@@ -240,7 +240,7 @@ def as_items(problems: Sequence[Problem]) -> list[Item]:
     return [Item(one, task_name(one) if one.is_outside else one.prompt_text) for one in problems]
 
 
-def drop(item: Item, detail: str) -> Quarantined:
+def drop(item: Item, detail: str) -> QuarantinedItem:
     """Record that an item overlaps with a suite."""
     return refuse(item, STAGE, Outcome.DROPPED, REASON, detail)
 

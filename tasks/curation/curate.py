@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.gold_decisions import Decided
+from data_schemas.gold_decisions import AppliedDecision
 from data_schemas.rl_settings import JudgeSettings
 from data_schemas.rows import (
     CROISSANT,
@@ -244,7 +244,7 @@ def _carried_out(shards: Shards, paths: tuple[Path, ...], out: Path) -> dict[str
         matches |= counts_of(shards.folder(shard)).decided
     annotation.check(decisions, matches)
     rows = annotation.decision_rows(decisions)
-    write_table(out / DECISIONS, Decided, rows)
+    write_table(out / DECISIONS, AppliedDecision, rows)
     return {
         source: Counter(row.decision for row in rows if row.source == source)
         for source in sorted({row.source for row in rows})

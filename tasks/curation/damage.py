@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import QUARANTINE, Quarantined
+from data_schemas.rows import QUARANTINE, QuarantinedItem
 from tasks.curation.ingest import GENERATED
 from tasks.curation.rows import UNREADABLE
 from tasks.errors import DataError
@@ -35,7 +35,7 @@ def require_whole(curated: Path, uri: str, remedy: str = TRAIN_ON_IT) -> None:
     """
     reasons: Counter[str] = Counter()
     examples: dict[str, str] = {}
-    for row in read_table(curated / QUARANTINE, Quarantined):
+    for row in read_table(curated / QUARANTINE, QuarantinedItem):
         if row.reason in UNREADABLE and row.source not in GENERATED:
             reasons[row.reason] += 1
             examples.setdefault(row.source, f"{row.key}: {row.detail}")

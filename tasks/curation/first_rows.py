@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rows import Problem, Quarantined
+from data_schemas.rows import Problem, QuarantinedItem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.golds import gold_fault
 from tasks.curation.items import Item
@@ -63,13 +63,13 @@ def check_first_rows(
     """
     reader = mapping.name if mapping else name
     rows = list(islice(read_file(reader, 0, path, mapping, verifier), FIRST))
-    refused = [row for row in rows if isinstance(row, Quarantined)]
+    refused = [row for row in rows if isinstance(row, QuarantinedItem)]
     if mapping and rows and len(refused) == len(rows):
         raise SettingsError(
             f"{where}: mapping {mapping.name} reads none of the first {len(rows)} rows of "
             f"{path.name}: {refused[0].reason}, {refused[0].detail}. Correct the mapping."
         )
-    items = [item for row in rows if not isinstance(row, Quarantined) for item in row]
+    items = [item for row in rows if not isinstance(row, QuarantinedItem) for item in row]
     return check_rewards(items, where, score_batch)
 
 

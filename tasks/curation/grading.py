@@ -21,7 +21,7 @@ from data_schemas.arrow import write_table
 from data_schemas.machine_settings import RolloutKind
 from data_schemas.pass_rates import Band, GradedProblem, band_of
 from data_schemas.rollouts import Rollout, StopReason
-from data_schemas.rows import GRADED, QUARANTINE, Outcome, Problem, Quarantined
+from data_schemas.rows import GRADED, QUARANTINE, Outcome, Problem, QuarantinedItem
 from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict
@@ -54,7 +54,7 @@ def grade(
     tokenizer: PreTrainedTokenizerBase,
     score: Score,
     out: Path,
-    screened: Sequence[Quarantined] = (),
+    screened: Sequence[QuarantinedItem] = (),
 ) -> dict[str, float | int | str]:
     """Write the graded problems, the dropped ones and the report to `out`.
 
@@ -86,7 +86,7 @@ def grade(
     if not survivors:
         raise DataError(_explain_nothing_left(settings, graded, refused) + lost)
     write_table(out / GRADED, GradedProblem, survivors)
-    write_table(out / QUARANTINE, Quarantined, refused)
+    write_table(out / QUARANTINE, QuarantinedItem, refused)
     if settings.engines.rollout is RolloutKind.HF:
         _write_responses(out, survivors, rollouts)
     report = _report(graded, survivors, refused)
@@ -177,7 +177,7 @@ def screen_out(
     engine: RolloutEngine,
     tokenizer: PreTrainedTokenizerBase,
     score: Score,
-) -> list[Quarantined]:
+) -> list[QuarantinedItem]:
     """Refuse the problems that a smaller model consistently solves, of those that are graded.
 
     Args:
@@ -270,7 +270,7 @@ def _with_pass_rate(
     )
 
 
-def _check_bounds(settings: GradingSettings, problem: GradedProblem) -> Quarantined | None:
+def _check_bounds(settings: GradingSettings, problem: GradedProblem) -> QuarantinedItem | None:
     rate = problem.pass_rate
     if rate is None:
         return None
@@ -286,7 +286,7 @@ def _check_bounds(settings: GradingSettings, problem: GradedProblem) -> Quaranti
 
 
 def _explain_nothing_left(
-    settings: GradingSettings, graded: Sequence[GradedProblem], refused: Sequence[Quarantined]
+    settings: GradingSettings, graded: Sequence[GradedProblem], refused: Sequence[QuarantinedItem]
 ) -> str:
     if not graded:
         return (
@@ -310,7 +310,7 @@ def _explain_nothing_left(
 def _report(
     graded: Sequence[GradedProblem],
     survivors: Sequence[GradedProblem],
-    refused: Sequence[Quarantined],
+    refused: Sequence[QuarantinedItem],
 ) -> dict[str, dict[str, object]]:
     domains: dict[str, object] = {}
     for domain in sorted({problem.domain for problem in graded}):

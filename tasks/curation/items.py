@@ -7,7 +7,7 @@ prompts are therefore detected on the text of the row itself: `Item.content`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from data_schemas.rows import Demonstration, ItemKind, Outcome, Problem, Quarantined
+from data_schemas.rows import Demonstration, ItemKind, Outcome, Problem, QuarantinedItem
 from tasks.store.files import sha256_bytes
 
 DETAIL_CHARACTERS = 300
@@ -54,13 +54,15 @@ def task_name(problem: Problem) -> str:
     return sha256_bytes(problem.answer.encode())
 
 
-Partition = tuple[list[Item], list[Quarantined]]
+Partition = tuple[list[Item], list[QuarantinedItem]]
 """Result of a filter: the kept items in order, and the refusals."""
 
 
-def refuse(item: Item, stage: str, outcome: Outcome, reason: str, detail: str = "") -> Quarantined:
+def refuse(
+    item: Item, stage: str, outcome: Outcome, reason: str, detail: str = ""
+) -> QuarantinedItem:
     """Record why an item is left out."""
-    return Quarantined(
+    return QuarantinedItem(
         stage=stage,
         outcome=outcome,
         kind=item.kind,
@@ -79,9 +81,9 @@ def refuse_row(
     reason: str,
     detail: str,
     outcome: Outcome = Outcome.QUARANTINED,
-) -> Quarantined:
+) -> QuarantinedItem:
     """Record why a raw row yields no item."""
-    return Quarantined(
+    return QuarantinedItem(
         stage="read",
         outcome=outcome,
         kind=ItemKind.ROW,

@@ -38,7 +38,7 @@ from data_schemas.rows import (
     MixReport,
     Parent,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.rows import REPORT as MIX_REPORT
 from data_schemas.settings import CurationSettings
@@ -117,7 +117,7 @@ def mix(
     write_table(out / PROBLEMS, Problem, learned)
     write_table(out / DEMONSTRATIONS, Demonstration, taught)
     write_table(out / HELD_OUT, Problem, held_out)
-    write_table(out / QUARANTINE, Quarantined, refused)
+    write_table(out / QUARANTINE, QuarantinedItem, refused)
     for name in (REPORT, FACETS, LIST_FILE):
         if (new / name).exists():
             write_bytes(out / name, (new / name).read_bytes())

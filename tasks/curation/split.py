@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.rows import Outcome, Problem, QuarantinedItem
 from tasks.curation.dedup import deduplicate
 from tasks.curation.items import Item, Partition, refuse, ticket
 
@@ -18,7 +18,9 @@ Stratum = tuple[str, str, str]
 """Domain, source and language."""
 
 
-def separate_benchmarks(items: Sequence[Item]) -> tuple[list[Item], list[Item], list[Quarantined]]:
+def separate_benchmarks(
+    items: Sequence[Item],
+) -> tuple[list[Item], list[Item], list[QuarantinedItem]]:
     """Return the problems of benchmarks, all other items, and refusals.
 
     A demonstration of a benchmark is dropped. Exact duplicates are sought within a benchmark only:

@@ -67,7 +67,7 @@ Group = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Learned:
+class GroupAnswers:
     """What the training problems of one group teach."""
 
     answers: Counter[str] = field(default_factory=Counter)
@@ -108,10 +108,10 @@ class Learned:
         return None if result is None else f"\\boxed{{{result:g}}}"
 
 
-ANSWERS: Mapping[str, Callable[[Learned, Problem], str | None]] = {
-    MAJORITY: Learned.majority,
-    LOOKUP: Learned.lookup,
-    ARITHMETIC: Learned.arithmetic,
+ANSWERS: Mapping[str, Callable[[GroupAnswers, Problem], str | None]] = {
+    MAJORITY: GroupAnswers.majority,
+    LOOKUP: GroupAnswers.lookup,
+    ARITHMETIC: GroupAnswers.arithmetic,
 }
 
 
@@ -132,7 +132,7 @@ def measure(training: Path, held_out: Sequence[Problem]) -> tuple[Baseline, ...]
 
 @lru_cache(maxsize=1)  # a run evaluates six models against the same problems
 def _measure(training: Iterable[str], held_out: Iterable[str]) -> tuple[Baseline, ...]:
-    groups: dict[Group, Learned] = defaultdict(Learned)
+    groups: dict[Group, GroupAnswers] = defaultdict(GroupAnswers)
     for row in training:
         problem = Problem.model_validate_json(row)
         for group in _groups(problem):
@@ -142,7 +142,9 @@ def _measure(training: Iterable[str], held_out: Iterable[str]) -> tuple[Baseline
     return tuple(one for one in results if one.accuracy)
 
 
-def _baseline(name: str, groups: Mapping[Group, Learned], problems: Sequence[Problem]) -> Baseline:
+def _baseline(
+    name: str, groups: Mapping[Group, GroupAnswers], problems: Sequence[Problem]
+) -> Baseline:
     answers = {one.id: _answer(name, groups, one) for one in problems}
     answered = [one for one in problems if answers[one.id] is not None]
     verdicts = score_batch(answered, [answers[one.id] or "" for one in answered])
@@ -156,7 +158,7 @@ def _baseline(name: str, groups: Mapping[Group, Learned], problems: Sequence[Pro
     return Baseline(name=name, accuracy=accuracy)
 
 
-def _answer(name: str, groups: Mapping[Group, Learned], problem: Problem) -> str | None:
+def _answer(name: str, groups: Mapping[Group, GroupAnswers], problem: Problem) -> str | None:
     for group in _groups(problem):
         if group in groups:
             return ANSWERS[name](groups[group], problem)

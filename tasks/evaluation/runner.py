@@ -13,7 +13,7 @@ from pathlib import Path
 
 from data_schemas.arrow import write_table
 from data_schemas.reports import Baseline, EvaluationReport, SamplingRecord
-from data_schemas.rollouts import FinishedResponse, ResponseScore
+from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
@@ -242,7 +242,7 @@ def _submit(problem: Problem, group: Sequence[EvaluationAnswer], scorer: Scorer)
     )
     for answer in ordered:
         scorer.submit(
-            FinishedResponse(
+            ScoringRequest(
                 problem=problem,
                 group=problem.id,
                 sample=answer.sample,

@@ -6,7 +6,7 @@ from pathlib import Path
 from data_schemas.arrow import read_table
 from data_schemas.drift import NightDetails, SliceReport
 from data_schemas.reports import SLICES, StepReport
-from data_schemas.rows import FACETS, QUARANTINE, Facet, Quarantined
+from data_schemas.rows import FACETS, QUARANTINE, Facet, QuarantinedItem
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 
@@ -72,6 +72,6 @@ def facets(folders: Sequence[Path]) -> list[Facet]:
 def refusals(curated: Path) -> dict[str, str]:
     """Give one example of every reason for which rows were left out."""
     examples: dict[str, str] = {}
-    for row in read_table(curated / QUARANTINE, Quarantined):
+    for row in read_table(curated / QUARANTINE, QuarantinedItem):
         examples.setdefault(row.reason, f"{row.key}: {row.detail}")
     return examples

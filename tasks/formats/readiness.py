@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rows import Demonstration, Domain, ItemKind, Parent, Problem, Quarantined
+from data_schemas.rows import Demonstration, Domain, ItemKind, Parent, Problem, QuarantinedItem
 from tasks.errors import DataError, SettingsError
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,10 @@ def is_taught(parent: Parent, rows: Iterable[Demonstration]) -> bool:
 
 
 def require_cause(
-    parent: Parent, rows: Iterable[Demonstration], refused: Iterable[Quarantined], advice: Advice
+    parent: Parent,
+    rows: Iterable[Demonstration],
+    refused: Iterable[QuarantinedItem],
+    advice: Advice,
 ) -> None:
     """Refuse to skip a fine-tuning for which there were demonstrations until curation.
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from data_schemas.rollouts import FinishedResponse, ResponseScore
+from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Message, Problem
 from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.errors import EngineError, SettingsError
@@ -117,7 +117,7 @@ def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:
 class Scorer(Protocol):
     """Scores responses as they finish; `rewards.scoring.service.ScoringService` in production."""
 
-    def submit(self, item: FinishedResponse) -> None:
+    def submit(self, item: ScoringRequest) -> None:
         """Accept one finished response; may block while too many are waiting."""
         ...
 

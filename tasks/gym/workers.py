@@ -52,11 +52,11 @@ class WorkerTimeout(EngineError):
     """A call used more CPU time than allowed; its worker was killed."""
 
 
-class WorkerStarved(WorkerTimeout):
+class WorkerStarvation(WorkerTimeout):
     """A call used little CPU time and exceeded its wall-clock limit; its worker was killed."""
 
 
-class WorkerFailed(EngineError):
+class WorkerFailure(EngineError):
     """A worker died or a call raised; the message names the error."""
 
 
@@ -127,8 +127,8 @@ class WorkerPool:
             timeout_s: CPU seconds.
 
         Raises:
-            WorkerTimeout: the call used up its CPU time; `WorkerStarved`: its wall-clock time.
-            WorkerFailed: the call raised, or its process died.
+            WorkerTimeout: the call used up its CPU time; `WorkerStarvation`: its wall-clock time.
+            WorkerFailure: the call raised, or its process died.
         """
         if INSIDE in os.environ:
             return _call_in_place(function, args, timeout_s)
@@ -136,11 +136,11 @@ class WorkerPool:
         if reply.failure is CallFailure.TIMEOUT:
             raise WorkerTimeout(f"{function.__name__}: {reply.message}")
         if reply.failure is CallFailure.STARVED:
-            raise WorkerStarved(f"{function.__name__}: {reply.message}")
+            raise WorkerStarvation(f"{function.__name__}: {reply.message}")
         if reply.failure is CallFailure.DIED:
-            raise WorkerFailed(f"worker died in {function.__name__}")
+            raise WorkerFailure(f"worker died in {function.__name__}")
         if reply.failure is CallFailure.RAISED:
-            raise WorkerFailed(f"{reply.error}: {reply.message}")
+            raise WorkerFailure(f"{reply.error}: {reply.message}")
         return reply.value
 
     def each(
@@ -155,7 +155,7 @@ class WorkerPool:
         an earlier call caused the failure. Close the generator when stopping early.
 
         Raises:
-            WorkerFailed: a worker did not start.
+            WorkerFailure: a worker did not start.
         """
         place, again = 0, False
         with self._slots:
@@ -249,7 +249,7 @@ class _Worker:
             return
         started = self._receive(START_TIMEOUT_S)
         if started.failure is CallFailure.STARVED:
-            raise WorkerFailed(f"worker did not start within {START_TIMEOUT_S} s")
+            raise WorkerFailure(f"worker did not start within {START_TIMEOUT_S} s")
         if started.failure:
             yield started
             return
@@ -353,5 +353,5 @@ def _call_in_place(function: Callable[..., Any], args: tuple[Any, ...], timeout_
     with limited(timeout_s):
         reply = _call(function, args)
     if reply.failure:
-        raise WorkerFailed(f"{reply.error}: {reply.message}")
+        raise WorkerFailure(f"{reply.error}: {reply.message}")
     return reply.value

@@ -135,7 +135,7 @@ class EntryPoint(PythonFunctionWorkflow):
             function,
             metadata=WorkflowMetadata(on_failure=WorkflowFailurePolicy.FAIL_IMMEDIATELY),
             default_metadata=WorkflowMetadataDefaults(interruptible=False),
-            docstring=_Described(function),
+            docstring=_InputDocstring(function),
         )
         functools.update_wrapper(self, function)
         self.__doc__ = _screen(function, self._signature.kinds)
@@ -248,7 +248,7 @@ def _version(*values: Any) -> str:
 FlyteRemote._version_from_hash = staticmethod(_version)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class _Described(Docstring):
+class _InputDocstring(Docstring):
     """The descriptions of the inputs, from the docstring, with their defaults."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

@@ -25,7 +25,7 @@ from data_schemas.intake import (
 )
 from data_schemas.mappings import ColumnMapping
 from data_schemas.references import is_reference
-from data_schemas.rows import OUTSIDE, Problem, Quarantined
+from data_schemas.rows import OUTSIDE, Problem, QuarantinedItem
 from data_schemas.sources import RawFile
 from tasks.errors import DataError
 from tasks.formats.content import content_keys
@@ -167,7 +167,7 @@ def count(
         problems: its problems, but for those of files that people have to look at.
         known_keys: `content_keys` of what the released model was trained and evaluated on.
     """
-    refused = Counter(row.reason for row in read_table(curated / QUARANTINE, Quarantined))
+    refused = Counter(row.reason for row in read_table(curated / QUARANTINE, QuarantinedItem))
     totals = json.loads((curated / CURATION_REPORT).read_bytes())["totals"]
     return CurationCounts(
         rows=totals["rows"],

@@ -25,7 +25,7 @@ from data_schemas.rows import (
     Facet,
     Outcome,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.sources import RowPlace
 from tasks.curation.adapters.general import COMPARISON
@@ -103,7 +103,7 @@ def suspects(
         for record in read_table(curated / name, model)
     }
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
-    for refusal in read_table(curated / QUARANTINE, Quarantined):
+    for refusal in read_table(curated / QUARANTINE, QuarantinedItem):
         if refusal.outcome is Outcome.QUARANTINED and refusal.source_row not in settled:
             settled.add(refusal.source_row)  # a row counts once, with its first reason
             for file, count in files_of[refusal.source_row].items():

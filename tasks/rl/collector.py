@@ -23,11 +23,11 @@ from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import (
     AgentTurn,
-    FinishedResponse,
     ResponseScore,
     Rollout,
     RolloutGroup,
     ScoredRollout,
+    ScoringRequest,
     account_of,
 )
 from data_schemas.rows import Domain, Problem
@@ -717,7 +717,7 @@ class Collector:
         ]
         for key, problem in ((group.key, group.problem), *watched):
             self._scorer.submit(
-                FinishedResponse(
+                ScoringRequest(
                     problem=problem,
                     group=key,
                     sample=rollout.sample,

@@ -29,7 +29,7 @@ from data_schemas.rows import (
     Demonstration,
     Parent,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import (
     CurationSettings,
@@ -187,7 +187,7 @@ def fit_settings(
             continue
         needs_thoughts = parent is Parent.REASONING and settings.sft.min_thinking_words
         if not is_taught(parent, rows) and not needs_thoughts:
-            refused = read_table(folder / QUARANTINE, Quarantined)
+            refused = read_table(folder / QUARANTINE, QuarantinedItem)
             require_cause(parent, rows, refused, curation.advice_on)
             logger.warning(
                 "sft/%s: no source has demonstrations for it; the base is passed on", parent.value

@@ -13,7 +13,7 @@ from data_schemas.artifacts import (
     DatasetRef,
     ReportRef,
 )
-from data_schemas.gold_decisions import Decided
+from data_schemas.gold_decisions import AppliedDecision
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rows import DECISIONS, PROBLEMS, Problem
@@ -303,7 +303,7 @@ def export(reports: list[ReportRef], curated: DatasetRef, context: Context) -> R
 def _decided(curated: Path) -> list[str]:
     """Read which problems people have decided about."""
     path = curated / DECISIONS
-    return [one.problem for one in read_table(path, Decided)] if path.exists() else []
+    return [one.problem for one in read_table(path, AppliedDecision)] if path.exists() else []
 
 
 def questions(curated: Path) -> tuple[list[Problem], dict[str, int]]:

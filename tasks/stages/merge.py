@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from data_schemas.artifacts import AnyRef, CheckpointRef, Context, StoreRef
 from data_schemas.settings import MergeSettings
 from tasks.platform.shell import shell
-from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
+from tasks.stages.runner import Facts, Inputs, Outputs, PassThrough, Record, Work, run
 from tasks.training.merge.checkpoint import merge as merge_checkpoints
 
 BOTH = "both parents are the base, which is passed on"
@@ -13,11 +13,11 @@ ONE = "a parent is the base: the other one is passed on"
 PARENTS = ("reasoning", "commerce")
 
 
-def _skip(settings: MergeSettings, refs: Mapping[str, AnyRef], _: StoreRef) -> Unchanged | None:
+def _skip(settings: MergeSettings, refs: Mapping[str, AnyRef], _: StoreRef) -> PassThrough | None:
     tuned = [role for role in PARENTS if refs[role].digest != refs["base"].digest]
     if not tuned:
-        return Unchanged("base", BOTH)
-    return Unchanged(tuned[0], ONE) if len(tuned) == 1 and not settings.copied else None
+        return PassThrough("base", BOTH)
+    return PassThrough(tuned[0], ONE) if len(tuned) == 1 and not settings.copied else None
 
 
 def _merge(settings: MergeSettings, inputs: Inputs, outputs: Outputs, _: Work) -> Facts:

@@ -30,7 +30,7 @@ from tasks.rl.recipe import code_of, open_recipe, pinned_source, with_recipe, wi
 from tasks.rl.reuse import read_responses
 from tasks.rl.state import past_code
 from tasks.rl.views import page_of_phase
-from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
+from tasks.stages.runner import Facts, Inputs, Outputs, PassThrough, Record, Work, run
 from tasks.training.foundation.named_models import replace_models
 
 GOODPUT = "tokens/accepted_per_s"
@@ -149,9 +149,9 @@ def _train(
     return facts
 
 
-def _skip(settings: RLSettings | RecipePhase, *_: object) -> Unchanged | None:
+def _skip(settings: RLSettings | RecipePhase, *_: object) -> PassThrough | None:
     steps = without_recipe(settings)[0].steps
-    return None if steps else Unchanged("start", NO_STEPS)
+    return None if steps else PassThrough("start", NO_STEPS)
 
 
 def _state(settings: RLSettings | RecipePhase, refs: Mapping[str, AnyRef], max_tokens: int) -> str:

@@ -42,7 +42,7 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
+class PassThrough:
     """There is nothing to do: the first output is an input, and every other one says why."""
 
     role: str
@@ -150,7 +150,7 @@ class Record(Generic[ResultT]):
     """A reference, or a named tuple of references whose fields are the roles of the outputs."""
     writes: str = ""
     """Role of the only output."""
-    skip: Callable[..., Unchanged | None] = lambda *_: None
+    skip: Callable[..., PassThrough | None] = lambda *_: None
     """`(settings, refs, store) -> why there is nothing to do`, with further inputs behind them."""
     once: bool = False
     """One run at a time does it on a store, and the next one takes its result."""
@@ -328,7 +328,7 @@ def _resumed(job: _Job[Any], check_lease: Callable[[], None]) -> Iterator[StageS
         yield StageState(job.folder, stop, check_lease, uploads)
 
 
-def _pass_on(job: _Job[ResultT], unchanged: Unchanged) -> ResultT:
+def _pass_on(job: _Job[ResultT], unchanged: PassThrough) -> ResultT:
     """Record that there is nothing to do, and why."""
     (first, _), *others = job.record.kinds().items()
     passed = job.refs[unchanged.role]

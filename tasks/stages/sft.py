@@ -19,7 +19,7 @@ from tasks.formats.readiness import is_taught
 from tasks.platform.progress import progress
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.stage import workplace
-from tasks.stages.runner import Facts, Inputs, Outputs, Record, Unchanged, Work, run
+from tasks.stages.runner import Facts, Inputs, Outputs, PassThrough, Record, Work, run
 from tasks.store.objects import localise
 from tasks.training.sft import train
 
@@ -94,7 +94,7 @@ def _tune(
 
 def _skip(
     settings: SFTSettings, refs: Mapping[str, AnyRef], store: StoreRef, parent: Parent
-) -> Unchanged | None:
+) -> PassThrough | None:
     reason = ""
     if existing := settings.parents.get(parent):
         reason = f"existing model: {redacted(existing)}"
@@ -105,7 +105,7 @@ def _skip(
         folder = localise(curated.uri, curated.digest, workplace(store))
         if not is_taught(parent, read_table(folder / DEMONSTRATIONS, Demonstration)):
             reason = f"no source has demonstrations for {parent.value}: the base is passed on"
-    return Unchanged("base", reason) if reason else None
+    return PassThrough("base", reason) if reason else None
 
 
 SFT = Record("sft", _tune, FineTuningOutputs, skip=_skip, once=True, past_code=train.past_code)

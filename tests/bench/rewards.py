@@ -26,7 +26,7 @@ from rich.table import Table
 from tokenizers import Tokenizer
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import FinishedResponse
+from data_schemas.rollouts import ScoringRequest
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict
 from tasks.engines.scoring import open_scoring
@@ -103,9 +103,7 @@ def measure_added(work: Sequence[Case], ends: Sequence[float]) -> Added:
     serial_s, expected = _timed(lambda: table.score_batch(problems, responses))
     tokenizer = Tokenizer.from_file(str(SHIPPED / "tokenizer.json"))
     items = [
-        FinishedResponse(
-            problem, str(place), 0, 1, np.asarray(tokenizer.encode(text).ids, np.int32)
-        )
+        ScoringRequest(problem, str(place), 0, 1, np.asarray(tokenizer.encode(text).ids, np.int32))
         for place, (problem, text) in enumerate(chosen)
     ]
     with open_scoring(SHIPPED, RewardSettings()) as scorer:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from data_schemas.rollouts import FinishedResponse, ResponseScore
+from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
@@ -29,9 +29,9 @@ class InlineScorer:
         """
         self._tokenizer = load_tokenizer(folder)
         self._seen = seen
-        self._waiting: list[FinishedResponse] = []
+        self._waiting: list[ScoringRequest] = []
 
-    def submit(self, item: FinishedResponse) -> None:
+    def submit(self, item: ScoringRequest) -> None:
         """Keep it."""
         self._waiting.append(item)
 

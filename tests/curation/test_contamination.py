@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, ItemKind, Problem, Quarantined
+from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, ItemKind, Problem, QuarantinedItem
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.contamination import as_items, decontaminate
@@ -137,7 +137,7 @@ def test_templates_and_idioms_of_public_sets_are_no_leak(
 
 
 def problems_of(adapter: str, file: Path) -> list[Item]:
-    read = [row for row in read_file(adapter, 0, file) if not isinstance(row, Quarantined)]
+    read = [row for row in read_file(adapter, 0, file) if not isinstance(row, QuarantinedItem)]
     return [item for row in read for item in row if item.kind is ItemKind.PROBLEM]
 
 
@@ -173,7 +173,7 @@ def test_numbers_are_masked_for_a_benchmark_and_not_for_what_is_drawn_from_a_sou
         out.mkdir()
         ingest(sources, 0, raw)
         curate(CurationSettings(max_prompt_tokens=300, held_out_per_suite=2), raw, base_model, out)
-        refused = read_table(out / QUARANTINE, Quarantined)
+        refused = read_table(out / QUARANTINE, QuarantinedItem)
         problems = [one.reason for one in refused if one.kind is ItemKind.PROBLEM]
         reasons.append(problems.count("contaminated"))
 
@@ -207,7 +207,9 @@ def test_a_raw_row_is_not_held_out_as_one_task_and_taught_as_another(
 
     held_out = {one.source_row for one in read_table(out / HELD_OUT, Problem)}
     taught = {one.source_row for one in read_table(out / PROBLEMS, Problem)}
-    dropped = [one for one in read_table(out / QUARANTINE, Quarantined) if "raw row" in one.detail]
+    dropped = [
+        one for one in read_table(out / QUARANTINE, QuarantinedItem) if "raw row" in one.detail
+    ]
     assert (4, 6, set()) == (len(held_out), len(taught), held_out & taught)
     assert {"contaminated"} == {one.reason for one in dropped}
 

@@ -24,7 +24,7 @@ from data_schemas.rows import (
     Domain,
     ItemKind,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import CurationSettings, PersonalData, Source
 from data_schemas.sources import RawFile, RowPlace
@@ -100,7 +100,7 @@ def test_every_defect_of_the_sample_world_is_found_under_its_reason(world: Path)
     typed_again = sample_world.NUM_EXACT + sample_world.NUM_NEAR
     found = Counter(
         one.kind
-        for one in read_table(world / QUARANTINE, Quarantined)
+        for one in read_table(world / QUARANTINE, QuarantinedItem)
         if one.reason in ("duplicate", "near_duplicate")
     )
     # A retyped row may have been drawn from a row that was itself refused: a few less, and of
@@ -112,7 +112,9 @@ def test_every_defect_of_the_sample_world_is_found_under_its_reason(world: Path)
 def test_only_the_hasty_teacher_of_the_sample_world_is_wrong(world: Path):
     lines = world.parent / "raw" / "sample_world" / sample_world.DEMONSTRATIONS
     teachers = dict(re.findall(r'"id": "(d\d+)".*"teacher": "(\w+)"', lines.read_text()))
-    refused = [one for one in read_table(world / QUARANTINE, Quarantined) if one.reason == WRONG]
+    refused = [
+        one for one in read_table(world / QUARANTINE, QuarantinedItem) if one.reason == WRONG
+    ]
     kept = read_table(world / DEMONSTRATIONS, Demonstration)
 
     wrong = Counter(teachers[one.key.removeprefix("sample_world/")] for one in refused)
@@ -129,7 +131,7 @@ def test_the_tables_hold_what_the_report_counts(world: Path):
     problems = read_table(world / PROBLEMS, Problem)
     demonstrations = read_table(world / DEMONSTRATIONS, Demonstration)
     held_out = read_table(world / HELD_OUT, Problem)
-    refused = read_table(world / QUARANTINE, Quarantined)
+    refused = read_table(world / QUARANTINE, QuarantinedItem)
 
     expected = {
         "problems": len(problems),
@@ -468,7 +470,7 @@ def test_new_rows_for_a_model_that_exists_may_all_be_unusable(
     facts = curate(SETTINGS, raw, base_model, out, held_out_from=world)
 
     assert (3, 0, 3) == (facts["rows"], facts["problems"], facts["quarantined"])
-    refused = {row.source: row.reason for row in read_table(out / QUARANTINE, Quarantined)}
+    refused = {row.source: row.reason for row in read_table(out / QUARANTINE, QuarantinedItem)}
     assert {
         "gsm8k": "damaged_file",
         "our_shop": "unknown_adapter",
@@ -508,5 +510,7 @@ def test_rows_that_tell_of_a_person_are_counted_masked_or_left_out(
     problems = read_table(out / PROBLEMS, Problem) + read_table(out / HELD_OUT, Problem)
     assert kept == len(problems)
     assert any(text in problem.prompt_text for problem in problems)
-    leaves = [row for row in read_table(out / QUARANTINE, Quarantined) if row.stage == "privacy"]
+    leaves = [
+        row for row in read_table(out / QUARANTINE, QuarantinedItem) if row.stage == "privacy"
+    ]
     assert [("personal_data", "phone")] * refused == [(row.reason, row.detail) for row in leaves]

@@ -20,7 +20,7 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rows import QUARANTINE, Quarantined
+from data_schemas.rows import QUARANTINE, QuarantinedItem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.damage import require_whole
 from tasks.curation.rows import RawRow, check_readable, num_rows, read_rows, read_units
@@ -225,8 +225,8 @@ def test_rows_that_are_lost_are_counted_to_whoever_curates(tmp_path: Path, name:
         path.write_bytes(b"".join(lines))
         _, reasons = read(path)
         rows = list(read_file(SHELF.name, 0, path, SHELF))
-        refused = [row for row in rows if isinstance(row, Quarantined)]
-        write_table(tmp_path / QUARANTINE, Quarantined, refused)
+        refused = [row for row in rows if isinstance(row, QuarantinedItem)]
+        write_table(tmp_path / QUARANTINE, QuarantinedItem, refused)
         assert len(rows) == len(lines) - header
         if not reasons:
             require_whole(tmp_path, "objects/1")
@@ -242,8 +242,8 @@ def test_a_row_that_an_adapter_refuses_is_not_lost_to_damage(tmp_path: Path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"title": "red shoe"}\n')
     (row,) = read_file(SHELF.name, 0, path, SHELF)
-    assert isinstance(row, Quarantined)
-    write_table(tmp_path / QUARANTINE, Quarantined, [row])
+    assert isinstance(row, QuarantinedItem)
+    write_table(tmp_path / QUARANTINE, QuarantinedItem, [row])
 
     require_whole(tmp_path, "objects/1")
 

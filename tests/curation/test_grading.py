@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerBase
 from data_schemas.arrow import read_table
 from data_schemas.pass_rates import Band, GradedProblem, band_of
 from data_schemas.rollouts import Rollout
-from data_schemas.rows import GRADED, QUARANTINE, Domain, Problem, Quarantined
+from data_schemas.rows import GRADED, QUARANTINE, Domain, Problem, QuarantinedItem
 from data_schemas.samples import RESPONSES, ResponseTokens
 from data_schemas.settings import GradingSettings
 from data_schemas.verdicts import Verdict, abstain, scored
@@ -74,7 +74,7 @@ def test_pass_rates_bands_and_drops(
         "test/3": (0.75, Band.EASY),
         "test/silent": (None, Band.UNGRADED),
     } == {problem.id: (problem.pass_rate, problem.band) for problem in graded}
-    (refusal,) = read_table(tmp_path / QUARANTINE, Quarantined)
+    (refusal,) = read_table(tmp_path / QUARANTINE, QuarantinedItem)
     assert ("test/4", "too_easy") == (refusal.key, refusal.reason)
     assert {
         "offered": 6,
@@ -98,7 +98,7 @@ def test_unsolved_prompts_are_dropped_if_asked_for(
 
     grade(settings, problems, engine, tokenizer, judge, tmp_path)
 
-    refused = read_table(tmp_path / QUARANTINE, Quarantined)
+    refused = read_table(tmp_path / QUARANTINE, QuarantinedItem)
     expected = {"test/0": "too_hard", "test/1": "too_hard", "test/4": "too_easy"}
     assert expected == {refusal.key: refusal.reason for refusal in refused}
     maths = json.loads((tmp_path / REPORT).read_bytes())["domains"]["maths"]
@@ -138,7 +138,7 @@ def test_what_a_smaller_model_consistently_solves_is_not_graded(
 
     facts = grade(SETTINGS, problems, engine, tokenizer, judge, tmp_path, screened)
 
-    refusals = read_table(tmp_path / QUARANTINE, Quarantined)
+    refusals = read_table(tmp_path / QUARANTINE, QuarantinedItem)
     assert {"test/4": "small_model_solves"} == {r.key: r.reason for r in refusals}
     assert "test/4" not in asked
     assert (1, 0) == (facts["small_model_solves"], facts["too_easy"])

@@ -18,7 +18,7 @@ from data_schemas.rows import (
     Demonstration,
     Domain,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
@@ -51,7 +51,7 @@ def check(table: ShopTable, tokenizer: PreTrainedTokenizerBase) -> None:
     mapping, remarks = one.mapping, " ".join(one.remarks)
     assert mapping is not None
     rows = list(read_file(mapping.name, 0, table.path, mapping))
-    items = [item for row in rows if not isinstance(row, Quarantined) for item in row]
+    items = [item for row in rows if not isinstance(row, QuarantinedItem) for item in row]
     problems = [item.record for item in items if isinstance(item.record, Problem)]
     records = problems or [item.record for item in items if isinstance(item.record, Demonstration)]
 
@@ -95,7 +95,7 @@ def check_curated(table: ShopTable, base_model: Path, folder: Path) -> None:
     out = folder / "out"
     problems = [one for file in (PROBLEMS, HELD_OUT) for one in read_table(out / file, Problem)]
     taught = read_table(out / DEMONSTRATIONS, Demonstration)
-    refused = read_table(out / QUARANTINE, Quarantined)
+    refused = read_table(out / QUARANTINE, QuarantinedItem)
     reasons = Counter(one.reason for one in refused if one.reason not in OF_COPIES)
     rows = {one.source_row for one in (*problems, *taught, *refused)}
     assert 60 == len(rows)

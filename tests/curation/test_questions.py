@@ -3,7 +3,7 @@
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.gold_decisions import Decided
+from data_schemas.gold_decisions import AppliedDecision
 from data_schemas.rows import DECISIONS, HELD_OUT, PROBLEMS, ROWS, Problem
 from data_schemas.settings import GradingSettings
 from data_schemas.sources import RowPlace
@@ -24,7 +24,7 @@ def curated(tmp_path, make_problem):
 
 
 def test_what_a_program_verifies_in_one_turn_is_asked_with_earlier_decisions(curated, tmp_path):
-    write_table(curated / DECISIONS, Decided, [])
+    write_table(curated / DECISIONS, AppliedDecision, [])
     write_table(curated / ROWS, RowPlace, [])
 
     facts = pose(GradingSettings(), curated, tmp_path / "out")

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from data_schemas.rows import MERGED, Demonstration, Problem, Quarantined, Role
+from data_schemas.rows import MERGED, Demonstration, Problem, QuarantinedItem, Role
 from tasks.curation import sample_shop
 from tasks.curation.adapters.table import read_file
 
@@ -38,8 +38,8 @@ def test_careless_clerks_are_refused_with_the_verdict_and_the_others_teach_each_
     folder,
 ):
     rows = read(folder, sample_shop.DEMONSTRATIONS)
-    wrong = [row for row in rows if isinstance(row, Quarantined)]
-    shown = [row for row in rows if not isinstance(row, Quarantined)]
+    wrong = [row for row in rows if isinstance(row, QuarantinedItem)]
+    shown = [row for row in rows if not isinstance(row, QuarantinedItem)]
 
     assert 2 * sample_shop.DEMONSTRATIONS_PER_PARENT == len(rows)
     assert {"wrong_demonstration"} == {row.reason for row in wrong}

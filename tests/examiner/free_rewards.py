@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from data_schemas.public_sets import SETS
-from data_schemas.rows import Message, Problem, Quarantined, Role
+from data_schemas.rows import Message, Problem, QuarantinedItem, Role
 from data_schemas.settings import Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.ingest import ingest, locate, raw_files
@@ -78,7 +78,7 @@ def read_public(data: Path) -> Iterator[Problem]:
         for file in raw_files(Path(folder)):
             path = locate(Path(folder), file)
             for items in read_file(file.adapter, file.source, path, file.mapping):
-                if not isinstance(items, Quarantined):
+                if not isinstance(items, QuarantinedItem):
                     records = (item.record for item in items)
                     yield from (
                         one for one in records if isinstance(one, Problem) and is_scored(one)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from data_schemas.rows import Domain, Message, Problem, Quarantined, Role
+from data_schemas.rows import Domain, Message, Problem, QuarantinedItem, Role
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import RawRow, read_rows
 from tasks.store.files import canonical_json
@@ -273,7 +273,7 @@ def _with_thoughts(adapter: str, path: Path) -> Iterator[tuple[Problem, str]]:
     if not path.is_file():
         return
     for items in read_file(adapter, 0, path):
-        if isinstance(items, Quarantined):
+        if isinstance(items, QuarantinedItem):
             continue
         records = [item.record for item in items]
         spoken = [r.response for r in records if not isinstance(r, Problem)]

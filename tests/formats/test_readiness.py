@@ -13,7 +13,7 @@ from data_schemas.rows import (
     Outcome,
     Parent,
     Problem,
-    Quarantined,
+    QuarantinedItem,
     Role,
 )
 from tasks.errors import DataError, SettingsError
@@ -84,8 +84,8 @@ def test_a_phase_without_any_problem_is_skipped_with_one_line(caplog):
     assert ["rl_one: no source has problems to train on; skipped"] == caplog.messages
 
 
-def refusal(source: str, reason: str) -> Quarantined:
-    return Quarantined(
+def refusal(source: str, reason: str) -> QuarantinedItem:
+    return QuarantinedItem(
         stage="quality",
         outcome=Outcome.DROPPED,
         kind=ItemKind.DEMONSTRATION,

@@ -1,5 +1,5 @@
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import FinishedResponse
+from data_schemas.rollouts import ScoringRequest
 from tasks.gym import monitors
 from tasks.gym.scoring.service import ScoringService
 
@@ -24,7 +24,7 @@ def test_the_service_scores_a_response_by_its_verifier_and_by_a_monitor(problem)
     watched = one.model_copy(update={"verifier": "tasks.gym.monitors:form"})
     with ScoringService(None, RewardSettings(), num_workers=1) as service:
         for key, row in (("g", one), ("g|0", watched)):
-            service.submit(FinishedResponse(row, key, 0, 1, "5"))
+            service.submit(ScoringRequest(row, key, 0, 1, "5"))
         found = service.gather()
 
     assert {("g", 0): 0.0, ("g|0", 0): 1.0} == {

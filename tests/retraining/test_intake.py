@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.intake import CurationCounts, Intake
-from data_schemas.rows import Domain, ItemKind, Message, Outcome, Problem, Quarantined, Role
+from data_schemas.rows import Domain, ItemKind, Message, Outcome, Problem, QuarantinedItem, Role
 from tasks.curation.ingest import check_raw_files
 from tasks.formats.content import content_key, content_keys
 from tasks.retraining.inbox import list_files
@@ -156,7 +156,7 @@ def test_a_folder_names_the_adapter_of_its_files(key, adapter):
 
 
 def test_problems_are_fresh_unless_the_released_model_knows_their_prompt(tmp_path):
-    bad = Quarantined(
+    bad = QuarantinedItem(
         stage="read",
         outcome=Outcome.QUARANTINED,
         kind=ItemKind.ROW,
@@ -167,7 +167,7 @@ def test_problems_are_fresh_unless_the_released_model_knows_their_prompt(tmp_pat
     )
     rows = [problem("What is 3 + 4?", 1), problem("new", 2), problem("  NEW ", 3)]
     write_table(tmp_path / "problems.parquet", Problem, rows)
-    write_table(tmp_path / "quarantine.parquet", Quarantined, [bad, bad])
+    write_table(tmp_path / "quarantine.parquet", QuarantinedItem, [bad, bad])
     (tmp_path / "report.json").write_text('{"totals": {"rows": 5}}')
 
     counted = count(

@@ -15,7 +15,7 @@ from data_schemas.rows import (
     Message,
     Outcome,
     Problem,
-    Quarantined,
+    QuarantinedItem,
     Role,
 )
 from data_schemas.sources import RowPlace
@@ -73,7 +73,7 @@ def test_every_file_is_judged_by_its_own_rows(tmp_path):
             places.append(RowPlace(source_row=f"{number:064d}", file=name, number=place))
             if name != "poison":  # of a good row the demonstration is refused, the problem is not
                 refused.append(
-                    Quarantined(
+                    QuarantinedItem(
                         stage="read",
                         outcome=Outcome.QUARANTINED,
                         kind=ItemKind.ROW,
@@ -88,7 +88,7 @@ def test_every_file_is_judged_by_its_own_rows(tmp_path):
     write_table(tmp_path / ROWS, RowPlace, places)
     write_table(tmp_path / PROBLEMS, Problem, problems)
     write_table(tmp_path / DEMONSTRATIONS, Demonstration, [])
-    write_table(tmp_path / QUARANTINE, Quarantined, refused)
+    write_table(tmp_path / QUARANTINE, QuarantinedItem, refused)
     files = [
         InboxFile(key=f"{name}.csv", uri="u", bytes=1, fingerprint="f", sha256=name)
         for name in ("good", "bad", "poison")
@@ -152,7 +152,7 @@ def write(folder, files):
     write_table(folder / ROWS, RowPlace, places)
     write_table(folder / PROBLEMS, Problem, problems)
     write_table(folder / DEMONSTRATIONS, Demonstration, [])
-    write_table(folder / QUARANTINE, Quarantined, [])
+    write_table(folder / QUARANTINE, QuarantinedItem, [])
 
 
 def listed(files, approved=""):
@@ -173,7 +173,7 @@ def test_the_same_damage_in_two_files_is_that_of_both(tmp_path):
     row = "0" * 64
     names = ["a.bin", "b.bin"]
     places = [RowPlace(source_row=row, file=name, number=1) for name in names]
-    refusal = Quarantined(
+    refusal = QuarantinedItem(
         stage="read",
         outcome=Outcome.QUARANTINED,
         kind=ItemKind.ROW,
@@ -185,7 +185,7 @@ def test_the_same_damage_in_two_files_is_that_of_both(tmp_path):
     write_table(tmp_path / ROWS, RowPlace, places)
     write_table(tmp_path / PROBLEMS, Problem, [])
     write_table(tmp_path / DEMONSTRATIONS, Demonstration, [])
-    write_table(tmp_path / QUARANTINE, Quarantined, [refusal] * 2)
+    write_table(tmp_path / QUARANTINE, QuarantinedItem, [refusal] * 2)
     files = [InboxFile(key=one, uri=one, bytes=1, fingerprint=one, sha256=one) for one in names]
 
     assert names == list(suspects(tmp_path, [], files))

@@ -10,7 +10,7 @@ import pytest
 
 from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import FinishedResponse, ResponseScore, Rollout, RouterTrace, StopReason
+from data_schemas.rollouts import ResponseScore, Rollout, RouterTrace, ScoringRequest, StopReason
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
@@ -32,10 +32,10 @@ class RuleScorer:
 
     tokenizer: object
     rule: Rule = even
-    waiting: list[FinishedResponse] = field(default_factory=list)
+    waiting: list[ScoringRequest] = field(default_factory=list)
     canaries: int = 0
 
-    def submit(self, item: FinishedResponse) -> None:
+    def submit(self, item: ScoringRequest) -> None:
         self.waiting.append(item)
 
     def gather(self) -> dict[tuple[str, int], ResponseScore]:

@@ -17,7 +17,7 @@ from data_schemas.reports import SKIPPED_FILE
 from data_schemas.settings import MergeSettings
 from tasks.errors import EngineError
 from tasks.provenance.lineage.statements import load_executions, load_statement
-from tasks.stages.runner import Record, Unchanged, numbered, run
+from tasks.stages.runner import PassThrough, Record, numbered, run
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 
@@ -95,7 +95,7 @@ def test_what_is_passed_on_is_said_and_is_nothing_that_a_later_run_could_take(co
     model = CheckpointRef(uri=rows.uri, digest=rows.digest)
 
     def skip(settings, refs, store):
-        return Unchanged("start", "there is nothing to add")
+        return PassThrough("start", "there is nothing to add")
 
     record = Record("merge", total, Pair, skip=skip, once=True)
     for name in ("first", "second"):

@@ -20,7 +20,7 @@ from tasks.curation.cleaning.writing_systems import language_of
 from tasks.curation.items import Item, task_name
 from tasks.curation.rows import BadRow, RawRow
 from tasks.gym.environments.outside import play
-from tasks.gym.environments.outside.process import EnvironmentFailed
+from tasks.gym.environments.outside.process import EnvironmentFailure
 from tasks.store.files import canonical_json
 
 DEFAULT_LIMIT = 100
@@ -108,7 +108,7 @@ def _offer(
 ) -> tuple[str, list[dict[str, Any]]]:
     try:
         version, tasks = play.offer(library, name, arguments, request)
-    except EnvironmentFailed as failure:
+    except EnvironmentFailure as failure:
         raise BadRow(failure.reason, failure.detail) from failure
     if not tasks:
         raise BadRow("no_tasks", f"{name} offers none")

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from data_schemas.mappings import ColumnMapping
 from data_schemas.references import ObjectReference, is_reference
-from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
+from data_schemas.rows import OUTSIDE, Outcome, Problem, QuarantinedItem
 from data_schemas.suites import Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
@@ -144,7 +144,7 @@ def read_file(
     path: Path,
     mapping: ColumnMapping | None = None,
     verifier: str = "",
-) -> Iterator[list[Item] | Quarantined]:
+) -> Iterator[list[Item] | QuarantinedItem]:
     """Yield the items of every raw row in order, or the reason why there are none.
 
     Args:
@@ -165,7 +165,7 @@ def adapt(
     mapping: ColumnMapping | None = None,
     select: Mapping[str, Selection] = MappingProxyType({}),
     verifier: str = "",
-) -> Iterator[list[Item] | Quarantined]:
+) -> Iterator[list[Item] | QuarantinedItem]:
     """Yield the items of every row in order, or the reason why there are none; see `read_file`.
 
     Rows that `select` leaves out are dropped; a row without a column of it is quarantined.
@@ -253,7 +253,7 @@ def _with_pins(item: Item, pins: dict[str, str]) -> Item:
     return replace(item, record=pinned) if record is problem else replace(item, answers=pinned)
 
 
-def _refuse(name: str, row: RawRow, error: Exception) -> Quarantined:
+def _refuse(name: str, row: RawRow, error: Exception) -> QuarantinedItem:
     """Say why an adapter could not read a row."""
     match error:
         case BadRow():

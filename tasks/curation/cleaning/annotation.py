@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from data_schemas.gold_decisions import Annotation, Decided, GoldDecision
-from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.gold_decisions import Annotation, AppliedDecision, GoldDecision
+from data_schemas.rows import Outcome, Problem, QuarantinedItem
 from tasks.curation.items import Item, Partition, refuse
 from tasks.errors import DataError
 
@@ -81,7 +81,7 @@ def check(decisions: Decisions, matched: Mapping[str, str]) -> None:
 def apply(items: Sequence[Item], decisions: Decisions) -> Partition:
     """Drop or correct what people decided; what they keep stays as it is."""
     survivors: list[Item] = []
-    refused: list[Quarantined] = []
+    refused: list[QuarantinedItem] = []
     for item in items:
         problem = item.record if isinstance(item.record, Problem) else item.answers
         one = decisions.get(problem.id) if problem else None
@@ -98,10 +98,10 @@ def apply(items: Sequence[Item], decisions: Decisions) -> Partition:
     return survivors, refused
 
 
-def decision_rows(decisions: Decisions) -> list[Decided]:
+def decision_rows(decisions: Decisions) -> list[AppliedDecision]:
     """Return the table of what was decided, in the order of the problems."""
     return [
-        Decided(
+        AppliedDecision(
             problem=one.problem,
             source=one.source,
             source_row=one.source_row,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from data_schemas.rows import Demonstration, Message, Outcome, Problem, Quarantined
+from data_schemas.rows import Demonstration, Message, Outcome, Problem, QuarantinedItem
 from data_schemas.settings import PersonalData
 from tasks.algorithms.personal_data import (
     PersonalKind,
@@ -35,7 +35,7 @@ Counts = dict[str, dict[str, int]]
 
 def apply_policy(
     items: Sequence[Item], policy: PersonalData
-) -> tuple[list[Item], list[Quarantined], Counts]:
+) -> tuple[list[Item], list[QuarantinedItem], Counts]:
     """Do what the settings say with items that tell something of a person.
 
     Items of a benchmark are counted and stay as they are: others published them, and a masked
@@ -46,7 +46,7 @@ def apply_policy(
         The kept items in order; refusals, which name kinds and never the text; counts.
     """
     kept: list[Item] = []
-    refused: list[Quarantined] = []
+    refused: list[QuarantinedItem] = []
     counts: dict[str, Counter[str]] = {}
     for item in items:
         spellings = _spellings(item)

@@ -11,7 +11,7 @@ answer is right.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from data_schemas.rows import Outcome, Problem, Quarantined
+from data_schemas.rows import Outcome, Problem, QuarantinedItem
 from data_schemas.verdicts import Verdict
 from tasks.curation.items import Item, Partition, refuse
 from tasks.gym.protocol import JUDGED
@@ -42,7 +42,7 @@ def verify(items: Sequence[Item], score: Score) -> Partition:
     verdicts = score([problem for _, problem, _ in triples], [response for *_, response in triples])
     results = {place: verdict for (place, *_), verdict in zip(triples, verdicts, strict=True)}
     survivors: list[Item] = []
-    refused: list[Quarantined] = []
+    refused: list[QuarantinedItem] = []
     for place, item in enumerate(items):
         verdict = results.get(place)
         if verdict is None or verdict.abstained:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from data_schemas.rows import Demonstration, Message, Outcome, Problem, Quarantined, Role
+from data_schemas.rows import Demonstration, Message, Outcome, Problem, QuarantinedItem, Role
 from tasks.curation.harm.protocol import Guard
 from tasks.curation.items import Item, Partition, refuse
 from tasks.gym import refusal
@@ -22,7 +22,7 @@ def screen(items: Sequence[Item], guard: Guard) -> Partition:
     rated = [item for item in items if not _is_harmful_on_purpose(item)]
     ratings = dict(zip(map(id, rated), guard.rate([_chat(item) for item in rated]), strict=True))
     survivors: list[Item] = []
-    refused: list[Quarantined] = []
+    refused: list[QuarantinedItem] = []
     for item in items:
         rating = ratings.get(id(item))
         if rating is None or rating.harmful is False:

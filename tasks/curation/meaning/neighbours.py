@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from data_schemas.rows import Problem, Quarantined
+from data_schemas.rows import Problem, QuarantinedItem
 from tasks.curation.contamination import drop
 from tasks.curation.items import Item, Partition
 from tasks.curation.meaning.protocol import Encoder
@@ -54,7 +54,7 @@ class Neighbours:
         texts = sorted({item.content for item in items if has_text(item)})
         results = dict(zip(texts, self._nearness.leaks(texts), strict=True))
         survivors: list[Item] = []
-        refused: list[Quarantined] = []
+        refused: list[QuarantinedItem] = []
         for item in items:
             if detail := results.get(item.content, "") if has_text(item) else "":
                 refused.append(drop(item, detail))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from data_schemas.arrow import arrow_schema
-from data_schemas.rows import Demonstration, Message, Problem, Quarantined
+from data_schemas.rows import Demonstration, Message, Problem, QuarantinedItem
 from tasks.curation.items import Item
 from tasks.curation.overlap.fingerprints import Hashes, join
 
@@ -80,10 +80,10 @@ def to_items(table: pa.Table) -> list[Item]:
     return [_item(row) for row in table.drop_columns(["words"]).to_pylist()]
 
 
-def refusals(quarantined: Sequence[Quarantined]) -> pa.Table:
+def refusals(quarantined: Sequence[QuarantinedItem]) -> pa.Table:
     """Write refusals into columns."""
     rows = [one.model_dump(mode="json") for one in quarantined]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(Quarantined))
+    return pa.Table.from_pylist(rows, schema=arrow_schema(QuarantinedItem))
 
 
 def _dump(messages: Sequence[Message]) -> str:

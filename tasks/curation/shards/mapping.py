@@ -19,7 +19,7 @@ import pyarrow as pa
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.arrow import write_columns
-from data_schemas.rows import Problem, Quarantined
+from data_schemas.rows import Problem, QuarantinedItem
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import RawFile, RowPlace
 from tasks.curation.adapters.table import ADAPTERS, adapt
@@ -162,18 +162,18 @@ def _map_shard(job: ShardJob, rules: Rules) -> None:
     job.out.mkdir(parents=True, exist_ok=True)
     file = job.file
     items: list[Item] = []
-    refused: list[Quarantined] = []
+    refused: list[QuarantinedItem] = []
     places: dict[str, list[object]] = {name: [] for name in RowPlace.model_fields}
     raw = decode(job.path.stem, job.first, job.units)
     select = file.suite.select if file.suite else {}
     verifier = file.verifier or ""
     rows = adapt(file.adapter, file.source, job.path, raw, file.mapping, select, verifier)
     for number, row in enumerate(rows, start=job.first):
-        first = row if isinstance(row, Quarantined) else row[0].record
+        first = row if isinstance(row, QuarantinedItem) else row[0].record
         places["source_row"].append(first.source_row)
         places["file"].append(file.sha256)
         places["number"].append(number)
-        if isinstance(row, Quarantined):
+        if isinstance(row, QuarantinedItem):
             refused.append(row)
         elif file.evaluation:
             items += [_of_benchmark(item, file) for item in row]

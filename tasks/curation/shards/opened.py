@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data_schemas.rows import ItemKind, Outcome, Quarantined
+from data_schemas.rows import ItemKind, Outcome, QuarantinedItem
 from tasks.curation.contamination import EncodedItems, is_spaceless
 from tasks.curation.dedup import Rank
 from tasks.curation.items import DETAIL_CHARACTERS, Item
@@ -109,13 +109,13 @@ class Shards:
         table = self._take(rows, ["order", "id", "source_row"])
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
-    def refuse(self, stage: str, omissions: Sequence[LeftOut]) -> list[Quarantined]:
+    def refuse(self, stage: str, omissions: Sequence[LeftOut]) -> list[QuarantinedItem]:
         """Record why items are left out."""
         rows = np.array([row for row, *_ in omissions], np.int64)
         table = self._take(rows, ["source", "id", "source_row"])
         identities = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return [
-            Quarantined(
+            QuarantinedItem(
                 stage=stage,
                 outcome=outcome,
                 kind=ItemKind.PROBLEM if self.is_problem[row] else ItemKind.DEMONSTRATION,

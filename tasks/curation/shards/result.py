@@ -22,7 +22,7 @@ from data_schemas.rows import (
     Facet,
     Outcome,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.sources import RowPlace
 from tasks.curation.cleaning.pass_rates import with_rates
@@ -138,7 +138,7 @@ def write_result(
         out / DEMONSTRATIONS, arrow_schema(Demonstration), _demonstrations(shards, account)
     )
     write_table(out / HELD_OUT, Problem, [item.record for item in suites])
-    write_stream(out / QUARANTINE, arrow_schema(Quarantined), _refused(refused, account))
+    write_stream(out / QUARANTINE, arrow_schema(QuarantinedItem), _refused(refused, account))
     facets = arrow_schema(Facet)
     if not write_stream(out / FACETS, facets, _facets(shards, suites, rates)):
         (out / FACETS).unlink()

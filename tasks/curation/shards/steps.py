@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data_schemas.rows import OUTSIDE, Outcome, Problem, Quarantined
+from data_schemas.rows import OUTSIDE, Outcome, Problem, QuarantinedItem
 from tasks.curation import dedup
 from tasks.curation.cleaning import annotation, personal, quality, verification, withdrawal
 from tasks.curation.contamination import (
@@ -54,7 +54,7 @@ class RefusalTables:
         self._work = work
         self._files: list[Path] = []
 
-    def add(self, rows: Sequence[Quarantined]) -> None:
+    def add(self, rows: Sequence[QuarantinedItem]) -> None:
         """Write refusals after those that are there."""
         if rows:
             path = self._work / f"refused-{len(self._files):06d}.arrow"
@@ -98,7 +98,7 @@ def verify(shards: Shards, refused: RefusalTables, score: verification.Score) ->
 
 def _verify(
     batch: pa.RecordBatch, living: NDArray[np.int64], score: verification.Score
-) -> tuple[NDArray[np.uint8], list[Quarantined]]:
+) -> tuple[NDArray[np.uint8], list[QuarantinedItem]]:
     places = living[batch.column("answers").is_valid().to_numpy(zero_copy_only=False)[living]]
     items = to_items(pa.Table.from_batches([batch]).take(pa.array(places)))
     survivors, wrong = verification.verify(items, score)

@@ -127,7 +127,7 @@ def in_worker(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: fl
 
     Raises:
         WorkerTimeout: it did not end in time; its worker was killed.
-        WorkerFailed: it raised, or its worker died.
+        WorkerFailure: it raised, or its worker died.
     """
     return pool().run(function, args, timeout_s)
 

@@ -26,7 +26,7 @@ from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
-from tasks.gym.workers import WorkerFailed, WorkerTimeout
+from tasks.gym.workers import WorkerFailure, WorkerTimeout
 
 MAX_CANDIDATES = 8
 """A response that states more values is guessing."""
@@ -245,7 +245,7 @@ def _ask_sympy(ours: Answer, theirs: Answer, budget: _Budget) -> _Comparison:
             symbolic.compare, (gold, candidate, budget.cpu_s), TIMEOUT_S
         )
         budget.cpu_s -= took_s
-    except (WorkerTimeout, WorkerFailed) as error:
+    except (WorkerTimeout, WorkerFailure) as error:
         budget.cpu_s = 0.0
         if not ours.readable and not _gold_is_fit(gold):
             return _Comparison(None, f"{error}")
@@ -265,5 +265,5 @@ def _gold_is_fit(gold: str) -> bool:
     try:
         outcome, _ = symbolic.in_worker(symbolic.compare, (gold, gold, BUDGET_S), TIMEOUT_S)
         return outcome is SymbolicResult.SAME
-    except (WorkerTimeout, WorkerFailed):
+    except (WorkerTimeout, WorkerFailure):
         return False

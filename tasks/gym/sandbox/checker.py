@@ -37,7 +37,7 @@ _NO_ERRORS = (StopIteration, StopAsyncIteration)
 """These end a loop without an error: `all(map(f, cases))` would be true."""
 
 
-class CandidateExited(BaseException):
+class CandidateExit(BaseException):
     """The program's process ended or sent an invalid reply; tests cannot catch it as Exception."""
 
 
@@ -63,9 +63,9 @@ class Program:
             send(self._link, request)
             reply = receive(self._link)
         except WireError as error:
-            raise CandidateExited(str(error)) from error
+            raise CandidateExit(str(error)) from error
         if not isinstance(reply, dict):
-            raise CandidateExited("invalid reply")
+            raise CandidateExit("invalid reply")
         if "error" in reply:
             self.raised = _builtin_error(str(reply["error"]), str(reply.get("message", "")))
             raise self.raised
@@ -87,7 +87,7 @@ class Program:
         try:
             return decode(reply.get("value"), lambda number, _: make_proxy(number))
         except WireError as error:
-            raise CandidateExited(str(error)) from error
+            raise CandidateExit(str(error)) from error
 
     def encoded(self, value: object) -> Any:
         """Encode an argument; proxies become handles."""
@@ -205,7 +205,7 @@ def serve(parent: socket.socket, link: socket.socket, candidate: int) -> None:
     except Exception as error:  # noqa: BLE001 - the boundary: raised by the program
         reports.send(end="not_loaded", why=_why(error))
         return
-    except CandidateExited as error:
+    except CandidateExit as error:
         reports.send(end="crashed", why=_why(error))
         return
     try:
@@ -217,7 +217,7 @@ def serve(parent: socket.socket, link: socket.socket, candidate: int) -> None:
             _run_tests(task, program, reports)
     except UnsupportedTest as error:
         reports.send(end="unsupported", why=_why(error))
-    except CandidateExited as error:
+    except CandidateExit as error:
         reports.send(end="crashed", why=_why(error))
     else:
         reports.send(end="done")
@@ -286,7 +286,7 @@ def _failure(act: Callable[[], object], program: Program) -> str:
     """Run an action and return why it failed; empty if it succeeded."""
     try:
         act()
-    except (CandidateExited, UnsupportedTest):
+    except (CandidateExit, UnsupportedTest):
         raise
     except BaseException as error:  # the boundary: a test may raise anything
         if isinstance(error, ImportError) and error is not program.raised:

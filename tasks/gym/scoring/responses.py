@@ -62,9 +62,9 @@ _LOG = logging.getLogger(__name__)
 _OURS = frozenset(
     {
         "EngineError",
-        "WorkerFailed",
+        "WorkerFailure",
         "WorkerTimeout",
-        "WorkerStarved",
+        "WorkerStarvation",
         "SettingsError",
         "OSError",
         "BlockingIOError",

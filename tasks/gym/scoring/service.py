@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Self
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import FinishedResponse, ResponseScore
+from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict
 from tasks.cores import num_cores
@@ -106,7 +106,7 @@ class ScoringService:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def submit(self, item: FinishedResponse) -> None:
+    def submit(self, item: ScoringRequest) -> None:
         """Accept one finished response; block while too many are waiting to be scored.
 
         Raises:
@@ -216,7 +216,7 @@ class ScoringService:
     def _forget(self) -> None:
         self._batch = Batch(self._tally)
         self._seen: set[tuple[str, int]] = set()
-        self._open: dict[str, list[FinishedResponse]] = {}
+        self._open: dict[str, list[ScoringRequest]] = {}
 
     def _lane(self, entry: Entry) -> WorkQueue[_Job]:
         if entry.calls:

@@ -147,7 +147,7 @@ def _bound_answers() -> None:
     from mlflow.utils import request_utils
     from requests import PreparedRequest, Response
 
-    class Bounded(request_utils.TCPKeepAliveHTTPAdapter):
+    class BoundedAdapter(request_utils.TCPKeepAliveHTTPAdapter):
         def send(self, request: PreparedRequest, *args: Any, **options: Any) -> Response:
             answer = super().send(request, *args, **options)
             if options.get("stream"):
@@ -161,7 +161,7 @@ def _bound_answers() -> None:
             answer._content = b"".join(parts)  # where `Response.content` keeps it
             return answer
 
-    request_utils.TCPKeepAliveHTTPAdapter = Bounded
+    request_utils.TCPKeepAliveHTTPAdapter = BoundedAdapter
 
 
 class _Punctual:

@@ -47,7 +47,7 @@ class Champion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evaluated:
+class _EvaluatedModel:
     """One model's answers to the held-out problems."""
 
     settings: EvaluationSettings
@@ -105,7 +105,7 @@ def _uri(version: Version) -> str:
 
 def _evaluation(
     checkpoint: str, statements: Mapping[str, Statement], cache: Path
-) -> _Evaluated | None:
+) -> _EvaluatedModel | None:
     """Read the last evaluation of a checkpoint in a chain."""
     for statement in reversed([*statements.values()]):
         inputs = {item.role: item for item in statement.inputs}
@@ -115,7 +115,7 @@ def _evaluation(
             report, curated = statement.outputs[0], inputs["curated"]
             samples = localise(report.uri, report.digest, cache) / SAMPLES_FILE
             problems = localise(curated.uri, curated.digest, cache) / HELD_OUT
-            return _Evaluated(
+            return _EvaluatedModel(
                 EvaluationSettings.model_validate_json(statement.settings),
                 read_table(samples, SampleResult),
                 {problem.id: problem for problem in read_table(problems, Problem)},
@@ -123,7 +123,7 @@ def _evaluation(
     return None
 
 
-def _compare(ours: _Evaluated, theirs: _Evaluated, name: str) -> tuple[Comparison, ...]:
+def _compare(ours: _EvaluatedModel, theirs: _EvaluatedModel, name: str) -> tuple[Comparison, ...]:
     same = {id_ for id_, problem in ours.problems.items() if theirs.problems.get(id_) == problem}
     sides = [[one for one in side.samples if one.problem_id in same] for side in (ours, theirs)]
     return tuple(compare(sides[0], sides[1], name, ours.settings)) if all(sides) else ()

@@ -15,7 +15,7 @@ import pytest
 
 from data_schemas.mappings import ColumnMapping
 from data_schemas.pass_rates import PASS_RATE
-from data_schemas.rows import OUTSIDE, Problem, Quarantined
+from data_schemas.rows import OUTSIDE, Problem, QuarantinedItem
 from tasks.curation.adapters.table import ADAPTERS, adapt, read_file
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.readers.cells import UnreadCell
@@ -102,12 +102,12 @@ def without(row: Row, place: Place) -> Row:
     return result
 
 
-def read(name: str, row: Row, *, columnar: bool = False) -> list[Item] | Quarantined:
+def read(name: str, row: Row, *, columnar: bool = False) -> list[Item] | QuarantinedItem:
     has_unread = any(isinstance(value, UnreadCell) for _, value in places(row))
     fields = ReadableCells(row) if has_unread else row
     raw = RawRow("raw-1", "0" * 64, fields, columnar)
     (result,) = adapt(name, 0, Path("raw_en.jsonl"), [raw], MAPPINGS.get(name))
-    for item in [] if isinstance(result, Quarantined) else result:
+    for item in [] if isinstance(result, QuarantinedItem) else result:
         if isinstance(item.record, Problem) and has_gold(item.record):
             # Curation refuses a gold that its verifier cannot read, with the verifier's words.
             verdict = VERIFIERS[item.record.verifier](item.record, "<think>")
@@ -126,7 +126,7 @@ def is_used(found: list[Item]) -> bool:
     return all(KEY in item.record.model_dump_json() for item in found)
 
 
-def names_one_of(refusal: Quarantined, place: Place) -> bool:
+def names_one_of(refusal: QuarantinedItem, place: Place) -> bool:
     return any(str(part) in refusal.detail for part in place if isinstance(part, str))
 
 
@@ -134,7 +134,7 @@ def names_one_of(refusal: Quarantined, place: Place) -> bool:
 def test_a_row_that_a_mapping_asks_for_is_read(name: str):
     found = read(name, ROWS[name])
 
-    assert not isinstance(found, Quarantined), found
+    assert not isinstance(found, QuarantinedItem), found
     assert found
 
 
@@ -145,7 +145,7 @@ def test_a_key_at_any_depth_changes_nothing_or_is_named(name: str):
     for place, value in places(row):
         if isinstance(value, dict):
             found = read(name, with_value(row, (*place, KEY), "x"))
-            if isinstance(found, Quarantined):
+            if isinstance(found, QuarantinedItem):
                 assert KEY in found.detail, (place, found)
             else:
                 assert found == sound or is_used(found), (place, found)
@@ -158,7 +158,7 @@ def test_a_null_of_a_column_store_is_an_absent_key_or_is_named(name: str):
         if not place:
             continue
         found = read(name, with_value(row, place, None), columnar=True)
-        if isinstance(found, Quarantined):
+        if isinstance(found, QuarantinedItem):
             assert names_one_of(found, place), (place, found)
             continue
         texts = [item.record.model_dump_json() for item in found]
@@ -166,7 +166,7 @@ def test_a_null_of_a_column_store_is_an_absent_key_or_is_named(name: str):
         if isinstance(place[-1], str):
             absent = read(name, without(row, place), columnar=True)
             # A mapping names the columns that a row needs, and some may be blank.
-            if name in MAPPINGS and isinstance(absent, Quarantined):
+            if name in MAPPINGS and isinstance(absent, QuarantinedItem):
                 assert names_one_of(absent, place), place
             else:
                 assert found == absent, place
@@ -180,7 +180,7 @@ def test_an_unread_cell_is_of_no_use_to_any_adapter(name: str):
         if not place:
             continue
         found = read(name, with_value(row, place, UnreadCell("out of range")))
-        if isinstance(found, Quarantined):
+        if isinstance(found, QuarantinedItem):
             assert str(place[0]) in found.detail, (place, found)
             assert "unread_cell" == found.reason
         else:
@@ -236,11 +236,11 @@ def check_columns(folder: Path, name: str) -> None:
     sound = pa.Table.from_pylist([ROWS[name]])
     pq.write_table(sound, path)
     (expected,) = read_file(name, 0, path, MAPPINGS.get(name))
-    assert not isinstance(expected, Quarantined), expected
+    assert not isinstance(expected, QuarantinedItem), expected
     for column, cells in COLUMNS.items():
         pq.write_table(sound.append_column(f"{KEY}_{column}", cells), path)
         (found,) = read_file(name, 0, path, MAPPINGS.get(name))
-        if isinstance(found, Quarantined):
+        if isinstance(found, QuarantinedItem):
             assert f"{KEY}_{column}" in found.detail
         else:
             assert [without_digest(one) for one in found] == [

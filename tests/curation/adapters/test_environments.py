@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from data_schemas.rows import Quarantined
+from data_schemas.rows import QuarantinedItem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.contamination import as_items, decontaminate
 from tasks.curation.dedup import deduplicate
@@ -55,7 +55,7 @@ def test_every_task_of_an_environment_is_a_problem(read):
 def test_a_row_that_names_no_environment_is_refused(read, changes, reason):
     found = read(**changes)
 
-    assert isinstance(found, Quarantined)
+    assert isinstance(found, QuarantinedItem)
     assert reason == found.reason
 
 

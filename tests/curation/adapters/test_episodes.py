@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from data_schemas.rows import Quarantined
+from data_schemas.rows import QuarantinedItem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.marketplace.shop import Order, ShopRequest
 
@@ -65,7 +65,7 @@ def test_a_demonstration_has_an_item_per_turn_with_what_was_said_before(read):
 def test_a_row_that_cannot_be_played_is_refused_with_its_reason(read, changes, reason):
     found = read(**changes)
 
-    assert isinstance(found, Quarantined)
+    assert isinstance(found, QuarantinedItem)
     assert reason == found.reason
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Problem, Quarantined
+from data_schemas.rows import Problem, QuarantinedItem
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.table import read_file
 from tasks.curation.rows import BadRow, RawRow
@@ -128,9 +128,9 @@ def test_every_row_of_the_public_set_is_read_and_its_gold_can_be_verified(
     read = list(read_file(adapter, 0, file))
 
     records = [
-        item.record for items in read if not isinstance(items, Quarantined) for item in items
+        item.record for items in read if not isinstance(items, QuarantinedItem) for item in items
     ]
-    assert refused == [one.reason for one in read if isinstance(one, Quarantined)]
+    assert refused == [one.reason for one in read if isinstance(one, QuarantinedItem)]
     assert problems == len(records) == len({record.id for record in records})
     for record in records:
         assert isinstance(record, Problem)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Demonstration, Problem, Quarantined
+from data_schemas.rows import Demonstration, Problem, QuarantinedItem
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import REPORT, curate
@@ -49,7 +49,7 @@ def counts(problems: int, demonstrations: int, **refused: int) -> dict[str, int]
     }
 
 
-def rows(data: Path, tmp_path: Path, adapter: str) -> list[list[Item] | Quarantined]:
+def rows(data: Path, tmp_path: Path, adapter: str) -> list[list[Item] | QuarantinedItem]:
     ingest([Source(adapter=adapter, path=str(data / FOLDERS[adapter]))], 0, tmp_path)
     return [
         row for file in raw_files(tmp_path) for row in read_file(adapter, 0, locate(tmp_path, file))
@@ -73,7 +73,7 @@ def test_every_raw_row_is_read_or_refused_with_its_reason(
 ):
     found: Counter[str] = Counter()
     for row in rows(data, tmp_path, adapter):
-        found.update([row.reason] if isinstance(row, Quarantined) else [i.kind for i in row])
+        found.update([row.reason] if isinstance(row, QuarantinedItem) else [i.kind for i in row])
 
     assert expected == found
 
@@ -84,7 +84,7 @@ def test_every_demonstration_solves_the_problem_of_its_row(
 ):
     wrong: list[str] = []
     for row in rows(data, tmp_path, adapter):
-        records = [] if isinstance(row, Quarantined) else [item.record for item in row]
+        records = [] if isinstance(row, QuarantinedItem) else [item.record for item in row]
         problems = [record for record in records if isinstance(record, Problem)]
         shown = [record for record in records if isinstance(record, Demonstration)]
         for problem, demonstration in zip(problems, shown, strict=True):
@@ -97,7 +97,7 @@ def test_every_demonstration_solves_the_problem_of_its_row(
 @pytest.mark.parametrize("adapter", ["mbpp", "bfcl", "ifeval", "m_ifeval"])
 def test_every_gold_answer_can_be_read_by_its_verifier(data: Path, tmp_path: Path, adapter: str):
     for row in rows(data, tmp_path, adapter):
-        for item in [] if isinstance(row, Quarantined) else row:
+        for item in [] if isinstance(row, QuarantinedItem) else row:
             assert isinstance(item.record, Problem)
             verdict = VERIFIERS[item.record.verifier](item.record, "<think>")
             assert "no_answer" == verdict.reason, (item.record.id, verdict)
@@ -172,7 +172,7 @@ def test_a_mapping_of_the_project_reads_every_row_of_the_public_set(path):
     found: Counter[str] = Counter()
     items = []
     for read in read_file(name, 0, file, shipped_mappings()[name]):
-        if isinstance(read, Quarantined):
+        if isinstance(read, QuarantinedItem):
             found[read.reason] += 1
         else:
             found.update(item.kind.value for item in read)

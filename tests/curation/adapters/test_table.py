@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Quarantined, Role
+from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, QuarantinedItem, Role
 from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.generated import chains, ecommerce, safety
 from tasks.curation.items import Item
@@ -16,7 +16,7 @@ from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
 from tests.curation.adapters.test_media import ROW as SPEAKERS
 
 
-def read(tmp_path: Path, adapter: str, *rows: object) -> list[list[Item] | Quarantined]:
+def read(tmp_path: Path, adapter: str, *rows: object) -> list[list[Item] | QuarantinedItem]:
     path = tmp_path / "raw.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return list(read_file(adapter, 3, path))
@@ -30,7 +30,7 @@ def items(tmp_path: Path, adapter: str, row: object) -> list[Item]:
 
 def reason(tmp_path: Path, adapter: str, row: object) -> str:
     (found,) = read(tmp_path, adapter, row)
-    assert isinstance(found, Quarantined)
+    assert isinstance(found, QuarantinedItem)
     assert f"{adapter}/raw-1" == found.key
     return found.reason
 

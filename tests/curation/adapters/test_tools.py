@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Demonstration, Problem, Quarantined
+from data_schemas.rows import Demonstration, Problem, QuarantinedItem
 from tasks.curation.adapters.table import read_file
 from tasks.curation.adapters.tools import toolrl_rlla
 from tasks.curation.rows import RawRow
@@ -44,6 +44,6 @@ def test_every_row_of_toolrl_is_read():
         pytest.skip("EACHPROMPT_DATA names no folder with toolrl_rlla")
     found: Counter[str] = Counter()
     for row in read_file("toolrl_rlla", 0, file):
-        found.update([row.reason] if isinstance(row, Quarantined) else [i.kind for i in row])
+        found.update([row.reason] if isinstance(row, QuarantinedItem) else [i.kind for i in row])
 
     assert {"demonstration": 400, "problem": 346} == found

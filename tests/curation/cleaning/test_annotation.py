@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.gold_decisions import Annotation, Decided
+from data_schemas.gold_decisions import Annotation, AppliedDecision
 from data_schemas.rows import (
     DECISIONS,
     DEMONSTRATIONS,
@@ -15,7 +15,7 @@ from data_schemas.rows import (
     QUARANTINE,
     Demonstration,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.cleaning.annotation import REASON
@@ -84,7 +84,7 @@ def test_a_decision_is_carried_out_on_a_problem_and_its_demonstration(base_model
     assert '{"value":"12"}' == golds["gsm8k/set-5"]
     refused = [
         (one.kind.value, one.key, one.outcome.value, one.reason, one.detail)
-        for one in read_table(out / QUARANTINE, Quarantined)
+        for one in read_table(out / QUARANTINE, QuarantinedItem)
         if one.key in ("gsm8k/set-3", "gsm8k/set-4")
     ]
     assert [
@@ -108,7 +108,7 @@ def test_the_report_and_a_table_of_the_set_say_what_was_decided(base_model, tmp_
     assert 2 == account["gsm8k"]["dropped"][REASON]
     assert ("gsm8k/set-4", "correct", '{"value":"11"}', '{"value":"77"}', "Ana") == next(
         (one.problem, one.decision, one.gold, one.correction, one.by)
-        for one in read_table(out / DECISIONS, Decided)
+        for one in read_table(out / DECISIONS, AppliedDecision)
         if one.problem == "gsm8k/set-4"
     )
     listed = {file.adapter: file.uri for file in raw_files(tmp_path / "raw")}
@@ -118,7 +118,7 @@ def test_the_report_and_a_table_of_the_set_say_what_was_decided(base_model, tmp_
 def test_a_set_about_which_nobody_decided_has_no_such_table(base_model, tmp_path):
     out = curated(base_model, tmp_path, decision(15))
 
-    assert [] == read_table(out / DECISIONS, Decided)
+    assert [] == read_table(out / DECISIONS, AppliedDecision)
     assert "decisions" not in json.loads((out / REPORT).read_bytes())["sources"]["gsm8k"]
 
 
@@ -129,7 +129,7 @@ def test_a_correction_that_the_verifier_cannot_read_is_quarantined(base_model, t
 
     assert {("gsm8k/set-4", "bad_answer")} == {
         (one.key, one.reason)
-        for one in read_table(out / QUARANTINE, Quarantined)
+        for one in read_table(out / QUARANTINE, QuarantinedItem)
         if one.key == "gsm8k/set-4"
     }
 

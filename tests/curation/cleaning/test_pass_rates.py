@@ -19,7 +19,7 @@ from data_schemas.rows import (
     Demonstration,
     Facet,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.cleaning.pass_rates import NO_RATE, OUTSIDE, fault, is_rate, with_rates
@@ -136,7 +136,7 @@ def test_a_band_keeps_the_rates_within_its_limits_and_counts_all_others(
     }
     left_out = sum(account["dropped"].values()) + sum(account["quarantined"].values())
     assert account["items"] == sum(account["kept"].values()) + left_out
-    said = {one.key: one for one in read_table(out / QUARANTINE, Quarantined)}
+    said = {one.key: one for one in read_table(out / QUARANTINE, QuarantinedItem)}
     assert ("selection", "pass rate 1 of student, band 0.333333 to 0.5") == (
         said[key(trained[0])].stage,
         said[key(trained[0])].detail,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Demonstration, Domain, Quarantined
+from data_schemas.rows import Demonstration, Domain, QuarantinedItem
 from data_schemas.settings import CurationSettings
 from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.quality import cleanse
@@ -182,7 +182,7 @@ def test_the_rules_drop_these_and_no_other_rows_of_public_sets(adapter, path, ex
         pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
     found: Counter[str] = Counter()
     for items in read_file(adapter, 0, file, shipped_mappings().get(adapter)):
-        for item in [] if isinstance(items, Quarantined) else items:
+        for item in [] if isinstance(items, QuarantinedItem) else items:
             record = item.record
             if isinstance(record, Demonstration):
                 found[reason(unsuitable_response(record))] += 1
@@ -218,7 +218,7 @@ def test_no_genuine_trace_of_s1k_is_repetitive(tokenizer):
         pytest.skip("EACHPROMPT_DATA names no folder with s1k_sample")
     settings = CurationSettings(max_prompt_tokens=10**6, max_response_tokens=10**6)
     read = read_file("s1k", 0, file, shipped_mappings()["s1k"])
-    items = [item for items in read if not isinstance(items, Quarantined) for item in items]
+    items = [item for items in read if not isinstance(items, QuarantinedItem) for item in items]
 
     kept, _ = cleanse(items, tokenizer, settings, VERIFIERS)
 

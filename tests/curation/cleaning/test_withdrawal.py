@@ -13,7 +13,7 @@ from data_schemas.rows import (
     QUARANTINE,
     Demonstration,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import REPORT, curate
@@ -62,7 +62,9 @@ def test_withdrawn_rows_are_quarantined_under_their_reason_and_counted(base_mode
     out = curated(base_model, tmp_path, gone)
 
     assert set(ROWS) - set(gone) == rows_of(out)
-    refused = [row for row in read_table(out / QUARANTINE, Quarantined) if row.source_row in gone]
+    refused = [
+        row for row in read_table(out / QUARANTINE, QuarantinedItem) if row.source_row in gone
+    ]
     assert {("quarantined", "withdrawn")} == {(row.outcome.value, row.reason) for row in refused}
     account = json.loads((out / REPORT).read_bytes())["sources"]
     assert {"gsm8k"} == account.keys()

@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.arrow import read_table
 from data_schemas.gold_decisions import Annotation
-from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Problem, Quarantined
+from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Problem, QuarantinedItem
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation import code_inputs, code_soundness
 from tasks.curation.adapters.table import read_file
@@ -78,7 +78,7 @@ def test_the_funnel_says_what_became_of_tests(base_model, sources, tmp_path, mon
     assert {"unsound_tests": 1} == funnel["quarantined"]
     (refused,) = [
         one
-        for one in read_table(tmp_path / "out" / QUARANTINE, Quarantined)
+        for one in read_table(tmp_path / "out" / QUARANTINE, QuarantinedItem)
         if one.stage == "code_tests"
     ]
     assert "mbpp/2" == refused.key

@@ -5,7 +5,14 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table
-from data_schemas.rows import HELD_OUT, PROBLEMS, QUARANTINE, Demonstration, Problem, Quarantined
+from data_schemas.rows import (
+    HELD_OUT,
+    PROBLEMS,
+    QUARANTINE,
+    Demonstration,
+    Problem,
+    QuarantinedItem,
+)
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import curate
@@ -68,5 +75,5 @@ def test_rows_that_repeat_a_generated_suite_are_not_trained_on(tmp_path, base_mo
     ]
     assert {"prompt_jsonl"} == {one.source for one in trained}
     assert not {one["prompt"] for one in leaked} & {one.prompt_text for one in trained}
-    refused = read_table(tmp_path / "out" / QUARANTINE, Quarantined)
+    refused = read_table(tmp_path / "out" / QUARANTINE, QuarantinedItem)
     assert len(leaked) == sum(one.reason == "contaminated" for one in refused)

@@ -15,7 +15,7 @@ from data_schemas.rows import (
     ItemKind,
     Message,
     Problem,
-    Quarantined,
+    QuarantinedItem,
     Role,
 )
 from data_schemas.settings import CurationSettings, Source
@@ -51,7 +51,7 @@ def test_what_a_classifier_calls_harmful_is_dropped_with_its_score(
 
     out = curated(base_model, tmp_path, guard)
 
-    dropped = [one for one in read_table(out / QUARANTINE, Quarantined) if one.stage == "harm"]
+    dropped = [one for one in read_table(out / QUARANTINE, QuarantinedItem) if one.stage == "harm"]
     assert {"gsm8k/set-4"} == {one.key for one in dropped}
     assert [ItemKind.PROBLEM, ItemKind.DEMONSTRATION] == [one.kind for one in dropped]
     assert all(re.fullmatch(r"toxic [01]\.\d\d, bound 0\.50", one.detail) for one in dropped)

@@ -8,7 +8,7 @@ import pytest
 
 from data_schemas.arrow import read_table
 from data_schemas.rl_settings import JudgeKind, JudgeSettings
-from data_schemas.rows import PROBLEMS, QUARANTINE, Problem, Quarantined
+from data_schemas.rows import PROBLEMS, QUARANTINE, Problem, QuarantinedItem
 from data_schemas.settings import CurationSettings, Source
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
@@ -57,7 +57,7 @@ def test_what_means_the_same_as_a_benchmark_s_question_is_dropped(base_model, tm
         served = JudgeSettings(kind=JudgeKind.HTTP, address=address, model="angles")
         out = curated(base_model, tmp_path, served)
 
-    dropped = [one for one in read_table(out / QUARANTINE, Quarantined) if "taught" in one.key]
+    dropped = [one for one in read_table(out / QUARANTINE, QuarantinedItem) if "taught" in one.key]
     assert {("contaminated", "gsm8k/taught-1")} == {(one.reason, one.key) for one in dropped}
     assert {"gsm8k/taught-2"} == {one.id for one in read_table(out / PROBLEMS, Problem)}
     assert "exam-5: 'Ben looks at angle 005. Where?', similarity 1" in dropped[0].detail

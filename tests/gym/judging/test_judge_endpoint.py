@@ -9,7 +9,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import FinishedResponse
+from data_schemas.rollouts import ScoringRequest
 from data_schemas.verdicts import scored
 from tasks.engines.scoring import find_tokenizer
 from tasks.errors import SettingsError
@@ -74,7 +74,7 @@ def test_a_judge_is_asked_in_both_orders_and_every_response_is_charged_its_own(p
         for name in ("versus", "anchor"):
             for sample in (2, 0, 1):
                 tokens = np.asarray(tokenizer.encode(texts[sample]).ids, np.int32)
-                service.submit(FinishedResponse(problem(name, "{}"), name, sample, 3, tokens))
+                service.submit(ScoringRequest(problem(name, "{}"), name, sample, 3, tokens))
         judged = service.gather()
 
     assert [0.0, 1.0, 0.0] == [judged["versus", n].verdict.score for n in range(3)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import FinishedResponse
+from data_schemas.rollouts import ScoringRequest
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import find_tokenizer
 from tasks.errors import EngineError, SettingsError
@@ -81,7 +81,7 @@ def finished(problem, tokenizer):
 
     def build(verifier, text, *, group="g", sample=0, size=1):
         tokens = np.asarray([*tokenizer(text)["input_ids"], tokenizer.eos_token_id], np.int32)
-        return FinishedResponse(problem(verifier, "{}"), group, sample, size, tokens)
+        return ScoringRequest(problem(verifier, "{}"), group, sample, size, tokens)
 
     return build
 

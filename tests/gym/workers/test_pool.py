@@ -13,9 +13,9 @@ import pytest
 
 from tasks.gym.workers import (
     WALL_FACTOR,
-    WorkerFailed,
+    WorkerFailure,
     WorkerPool,
-    WorkerStarved,
+    WorkerStarvation,
     WorkerTimeout,
 )
 
@@ -43,7 +43,7 @@ def test_a_call_gives_its_result_and_the_worker_is_used_again(pool: WorkerPool) 
 
 def test_a_call_that_raises_names_the_error_and_keeps_the_worker(pool: WorkerPool) -> None:
     first = pool.run(os.getpid, (), 5.0)
-    with pytest.raises(WorkerFailed, match="ZeroDivisionError"):
+    with pytest.raises(WorkerFailure, match="ZeroDivisionError"):
         pool.run(divmod, (1, 0), 5.0)
 
     assert first == pool.run(os.getpid, (), 5.0)
@@ -61,7 +61,7 @@ def test_a_call_that_hangs_is_killed_reaped_and_replaced(pool: WorkerPool) -> No
 
 def test_a_call_that_waits_is_ended_on_the_clock_and_called_starved(pool: WorkerPool) -> None:
     started = time.monotonic()
-    with pytest.raises(WorkerStarved, match="sleep: the wall-clock time is used up"):
+    with pytest.raises(WorkerStarvation, match="sleep: the wall-clock time is used up"):
         pool.run(time.sleep, (600,), 0.05)
 
     assert WALL_FACTOR * 0.05 <= time.monotonic() - started
@@ -100,7 +100,7 @@ def test_a_worker_that_is_stopped_for_a_while_keeps_its_call(pool: WorkerPool) -
 
 def test_a_worker_that_stays_stopped_is_killed_and_called_starved(pool: WorkerPool) -> None:
     worker = pool.run(os.getpid, (), 5.0)
-    with pytest.raises(WorkerStarved):
+    with pytest.raises(WorkerStarvation):
         pool.run(os.kill, (worker, signal.SIGSTOP), 0.05)
 
     assert worker != pool.run(os.getpid, (), 5.0)
@@ -118,7 +118,7 @@ def test_a_limit_within_a_limit_lengthens_neither(
 
 
 def test_a_worker_that_dies_is_reported_and_replaced(pool: WorkerPool) -> None:
-    with pytest.raises(WorkerFailed, match="worker died in _exit"):
+    with pytest.raises(WorkerFailure, match="worker died in _exit"):
         pool.run(os._exit, (1,), 5.0)
 
     assert 8 == pool.run(pow, (2, 3), 5.0)

@@ -22,7 +22,7 @@ from data_schemas.rows import (
     Outcome,
     Parent,
     Problem,
-    Quarantined,
+    QuarantinedItem,
     Role,
 )
 from tasks.pages.curated_contents import MAX_EXAMPLES, MAX_SUBJECTS, read_contents
@@ -44,9 +44,9 @@ def problem(key: str, **changes: object) -> Problem:
     return Problem.model_validate(fields | changes)
 
 
-def refused(key: str, stage: str, reason: str, detail: str) -> Quarantined:
+def refused(key: str, stage: str, reason: str, detail: str) -> QuarantinedItem:
     broken = stage in ("read", "verification")
-    return Quarantined(
+    return QuarantinedItem(
         stage=stage,
         outcome=Outcome.QUARANTINED if broken else Outcome.DROPPED,
         kind=ItemKind.PROBLEM,
@@ -85,7 +85,7 @@ def curated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(folder / PROBLEMS, Problem, trained)
     write_table(folder / DEMONSTRATIONS, Demonstration, [shown])
     write_table(folder / HELD_OUT, Problem, [problem("b/h", language="th")])
-    write_table(folder / QUARANTINE, Quarantined, left_out)
+    write_table(folder / QUARANTINE, QuarantinedItem, left_out)
     sources = {
         "a": {
             "rows": 9,
@@ -149,7 +149,7 @@ def test_a_set_in_which_nothing_was_left_out_has_no_empty_sections(curated, tmp_
     for name, record in ((PROBLEMS, Problem), (DEMONSTRATIONS, Demonstration)):
         write_table(tmp_path / name, record, [problem("a/0")] if record is Problem else [])
     write_table(tmp_path / HELD_OUT, Problem, [])
-    write_table(tmp_path / QUARANTINE, Quarantined, [])
+    write_table(tmp_path / QUARANTINE, QuarantinedItem, [])
     kept = {"problems": 1, "demonstrations": 0, "held_out": 0}
     source = {"rows": 1, "items": 1, "kept": kept, "dropped": {}, "quarantined": {}}
     (tmp_path / "report.json").write_text(json.dumps({"sources": {"a": source}}))

@@ -13,7 +13,7 @@ from data_schemas.rows import (
     QUARANTINE,
     Demonstration,
     Problem,
-    Quarantined,
+    QuarantinedItem,
 )
 from data_schemas.settings import MergeSettings, PipelineSettings
 from tasks.curation.curate import curate
@@ -85,7 +85,7 @@ def test_a_poisoned_row_is_found_forgotten_and_left_out(complete, tmp_path):
     assert frozenset({digest_of(POISON)}) == read_list(tmp_path / found.exclusions)
     out = curated_again(complete, settings_of(found), tmp_path / "again")
     assert {digest_of(row) for row in OLD if row != POISON} == rows_of(out)
-    refused = read_table(out / QUARANTINE, Quarantined)
+    refused = read_table(out / QUARANTINE, QuarantinedItem)
     assert {"withdrawn"} == {row.reason for row in refused if row.source_row == digest_of(POISON)}
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from data_schemas.arrow import read_table, write_table
-from data_schemas.gold_decisions import Decided
+from data_schemas.gold_decisions import AppliedDecision
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.rows import (
     DECISIONS,
@@ -181,7 +181,7 @@ def test_a_trace_survives_json(original, index):
 
 def test_a_row_about_which_people_decided_says_who_when_and_what(shop):
     problem, *_ = table(shop, "new/curated", PROBLEMS, Problem)
-    decided = Decided(
+    decided = AppliedDecision(
         problem=problem.id,
         source="gsm8k",
         source_row=problem.source_row,
@@ -192,7 +192,7 @@ def test_a_row_about_which_people_decided_says_who_when_and_what(shop):
         at="2026-01-02T03:04:05+00:00",
     )
     with shop.stage("curate", MergeSettings()) as record, record.output("curated") as out:
-        write_table(out / DECISIONS, Decided, [decided])
+        write_table(out / DECISIONS, AppliedDecision, [decided])
     index = open_index(shop.store, shop.place)
 
     trace = trace_rows(index, by_row(index, shop.store, problem.source_row), show=5)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.rl_settings import RLSettings
-from data_schemas.rollouts import FinishedResponse, ResponseScore
+from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
@@ -19,9 +19,9 @@ class EvenScorer:
     """Full marks for an even number of characters."""
 
     tokenizer: object
-    waiting: list[FinishedResponse] = field(default_factory=list)
+    waiting: list[ScoringRequest] = field(default_factory=list)
 
-    def submit(self, item: FinishedResponse) -> None:
+    def submit(self, item: ScoringRequest) -> None:
         self.waiting.append(item)
 
     def gather(self) -> dict[tuple[str, int], ResponseScore]:

@@ -31,7 +31,7 @@ from tasks.errors import SettingsError
 from tasks.gym.environments.outside.process import (
     START_TIMEOUT_S,
     TIMEOUT_S,
-    EnvironmentFailed,
+    EnvironmentFailure,
     HostProcess,
 )
 from tasks.gym.protocol import Gold, answer_part, check_against_gold, is_cut, split_turns
@@ -86,7 +86,7 @@ class CachedHost:
 
     process: HostProcess
     lock: threading.Lock = field(default_factory=threading.Lock)
-    cache: "OrderedDict[str, EnvironmentReply | EnvironmentFailed]" = field(
+    cache: "OrderedDict[str, EnvironmentReply | EnvironmentFailure]" = field(
         default_factory=OrderedDict
     )
 
@@ -94,7 +94,7 @@ class CachedHost:
         """Return what is said to the last turn, which the limit of tokens may have cut.
 
         Raises:
-            EnvironmentFailed: the environment gives no answer that can be used.
+            EnvironmentFailure: the environment gives no answer that can be used.
         """
         replies = [_parse_turn(turn) for turn in turns]
         replies[-1]["truncated"] = cut
@@ -103,21 +103,21 @@ class CachedHost:
         with self.lock:
             if keys[-1] not in self.cache:
                 try:
-                    answers: Sequence[EnvironmentReply | EnvironmentFailed] = self._ask(
+                    answers: Sequence[EnvironmentReply | EnvironmentFailure] = self._ask(
                         gold, replies
                     )
-                except EnvironmentFailed as failure:
+                except EnvironmentFailure as failure:
                     answers = [failure]
                     keys = keys[-1:]
                 for key, answer in zip(keys, answers, strict=True):
                     if self.cache.setdefault(key, answer) != answer:
                         detail = "other answers to the same turns"
-                        self.cache[keys[-1]] = EnvironmentFailed("not_deterministic", detail)
+                        self.cache[keys[-1]] = EnvironmentFailure("not_deterministic", detail)
                         break
             result = self.cache[keys[-1]]
             while len(self.cache) > MAX_KNOWN:
                 self.cache.popitem(last=False)
-        if isinstance(result, EnvironmentFailed):
+        if isinstance(result, EnvironmentFailure):
             raise result
         return result
 
@@ -182,7 +182,7 @@ def offer(
 
     Raises:
         SettingsError: nothing says which interpreter has the library.
-        EnvironmentFailed: it gives none.
+        EnvironmentFailure: it gives none.
     """
     host = shared_hosts().find(library, environment, arguments)
     with host.lock:
@@ -201,7 +201,7 @@ def observe(problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | Non
     try:
         gold = OutsideTask.model_validate_json(problem.answer)
         answer = _play(gold, turns, cut=False)
-    except (ValidationError, EnvironmentFailed):
+    except (ValidationError, EnvironmentFailure):
         return None
     return None if answer.done else answer.messages
 
@@ -217,7 +217,7 @@ def _check(gold: OutsideTask, response: str) -> Verdict:
         return scored(0.0, "unfinished", f"{len(turns)} turns")
     try:
         answer = _play(gold, turns, cut=is_cut(response))
-    except EnvironmentFailed as failure:
+    except EnvironmentFailure as failure:
         return abstain(failure.reason, failure.detail)
     if not answer.done:
         return scored(0.0, "unfinished", f"{len(turns)} turns")
@@ -247,9 +247,9 @@ def _answer(step: Mapping[str, Any]) -> EnvironmentReply:
     try:
         messages = _MESSAGES.validate_python(step["messages"])
     except ValidationError as error:
-        raise EnvironmentFailed("environment_raised", f"malformed answer: {error}") from error
+        raise EnvironmentFailure("environment_raised", f"malformed answer: {error}") from error
     if sum(len(message.content) for message in messages) > MAX_CHARACTERS:
-        raise EnvironmentFailed("environment_flooded", f"over {MAX_CHARACTERS} characters")
+        raise EnvironmentFailure("environment_flooded", f"over {MAX_CHARACTERS} characters")
     return EnvironmentReply(messages, bool(step["done"]), step["reward"])
 
 

@@ -33,7 +33,7 @@ _PASSED_ON = ("PATH", "LANG", "HF_HOME", "HF_HUB_OFFLINE")
 _ROOT = Path(__file__).parents[4]
 
 
-class EnvironmentFailed(EngineError):
+class EnvironmentFailure(EngineError):
     """An environment raised, hung, flooded or died: its episode has no verdict."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -62,7 +62,7 @@ class HostProcess:
             num_turns: that may have to be played, or tasks that may be listed.
 
         Raises:
-            EnvironmentFailed: there is no reply in time, it is too long, or it names an error.
+            EnvironmentFailure: there is no reply in time, it is too long, or it names an error.
         """
         fresh = self._process is None
         process = self._process or self._start()
@@ -73,15 +73,15 @@ class HostProcess:
             reply = json.loads(
                 _read_line(process, end, max(MAX_REPLY_BYTES, MAX_TURN_BYTES * num_turns))
             )
-        except (OSError, ValueError, EnvironmentFailed) as error:
+        except (OSError, ValueError, EnvironmentFailure) as error:
             self.close()
-            if isinstance(error, EnvironmentFailed):
+            if isinstance(error, EnvironmentFailure):
                 raise
-            raise EnvironmentFailed("environment_died", str(error)) from error
+            raise EnvironmentFailure("environment_died", str(error)) from error
         if not isinstance(reply, dict):
-            raise EnvironmentFailed("environment_raised", "the reply is no object")
+            raise EnvironmentFailure("environment_raised", "the reply is no object")
         if "error" in reply:
-            raise EnvironmentFailed("environment_raised", f"{reply['error']}: {reply['detail']}")
+            raise EnvironmentFailure("environment_raised", f"{reply['error']}: {reply['detail']}")
         return reply
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class HostProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            raise EnvironmentFailed("environment_died", str(error)) from error
+            raise EnvironmentFailure("environment_died", str(error)) from error
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         return self._process
@@ -124,7 +124,7 @@ def _write_line(process: subprocess.Popen[bytes], line: bytes, end: float) -> No
     """Send one request.
 
     Raises:
-        EnvironmentFailed: the process does not read it in time.
+        EnvironmentFailure: the process does not read it in time.
         OSError: the process has ended.
     """
     assert process.stdin is not None
@@ -133,7 +133,7 @@ def _write_line(process: subprocess.Popen[bytes], line: bytes, end: float) -> No
     while rest:
         _, ready, _ = select.select([], [handle], [], max(0.0, end - time.monotonic()))
         if not ready:
-            raise EnvironmentFailed("environment_hung", "the request is not read")
+            raise EnvironmentFailure("environment_hung", "the request is not read")
         rest = rest[os.write(handle, rest) :]
 
 
@@ -141,7 +141,7 @@ def _read_line(process: subprocess.Popen[bytes], end: float, max_bytes: int) -> 
     """Read one reply.
 
     Raises:
-        EnvironmentFailed: it does not end in time, or within its bytes.
+        EnvironmentFailure: it does not end in time, or within its bytes.
     """
     assert process.stdout is not None
     handle = process.stdout.fileno()
@@ -149,11 +149,11 @@ def _read_line(process: subprocess.Popen[bytes], end: float, max_bytes: int) -> 
     while not line.endswith(b"\n"):
         ready, _, _ = select.select([handle], [], [], max(0.0, end - time.monotonic()))
         if not ready:
-            raise EnvironmentFailed("environment_hung", "no answer in time")
+            raise EnvironmentFailure("environment_hung", "no answer in time")
         part = os.read(handle, 2**16)
         if not part:
-            raise EnvironmentFailed("environment_died", "the process ended")
+            raise EnvironmentFailure("environment_died", "the process ended")
         line += part
         if len(line) > max_bytes:
-            raise EnvironmentFailed("environment_flooded", f"over {max_bytes} bytes")
+            raise EnvironmentFailure("environment_flooded", f"over {max_bytes} bytes")
     return bytes(line)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from data_schemas.arrow import read_table
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.reports import Claim
-from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, QUARANTINE, Problem, Quarantined
+from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, QUARANTINE, Problem, QuarantinedItem
 from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.algorithms.intervals import Interval, bootstrap_mean
@@ -120,7 +120,7 @@ def count_reasons(folder: Path) -> Counter[str]:
 def _read_hard(folder: Path) -> tuple[float, ...]:
     """Say for every problem with a pass rate whether it is within the bounds of grading."""
     table = read_table(folder / GRADED, GradedProblem)
-    refused = read_table(folder / QUARANTINE, Quarantined)
+    refused = read_table(folder / QUARANTINE, QuarantinedItem)
     rated = [one for one in table if one.pass_rate is not None]
     return (1.0,) * len(rated) + (0.0,) * len(refused)
 

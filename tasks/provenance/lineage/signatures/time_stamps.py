@@ -247,7 +247,7 @@ class _Content:
 
 
 @asn1.sequence
-class _Signed:
+class _SignedData:
     """A SignedData."""
 
     version: int
@@ -262,7 +262,7 @@ class _Signed:
 @asn1.sequence
 class _Token:
     type: Oid
-    signed: Annotated[_Signed, asn1.Explicit(0)]
+    signed: Annotated[_SignedData, asn1.Explicit(0)]
 
 
 @asn1.sequence
@@ -280,7 +280,7 @@ class _Response:
     token: _Token | None
 
 
-def _signed(content: bytes) -> _Signed:
+def _signed(content: bytes) -> _SignedData:
     answer = asn1.decode_der(_Response, content)
     if answer.status.status not in _GRANTED or answer.token is None:
         raise ValueError(f"the service refused it with status {answer.status.status}")
@@ -289,7 +289,7 @@ def _signed(content: bytes) -> _Signed:
     return answer.token.signed
 
 
-def _info(signed: _Signed) -> _Info:
+def _info(signed: _SignedData) -> _Info:
     return asn1.decode_der(_Info, signed.content.info)
 
 
@@ -299,7 +299,7 @@ def _is_of(info: _Info, digest: str) -> bool:
     return of.algorithm.name == _SHA256 and is_equal
 
 
-def _has_signed(certificate: x509.Certificate, signed: _Signed) -> bool:
+def _has_signed(certificate: x509.Certificate, signed: _SignedData) -> bool:
     """Check signature, digest and type of what a certificate's key signed."""
     # One signature, the service's own (RFC 3161, 2.4.2).
     (one,) = signed.signers.as_list()

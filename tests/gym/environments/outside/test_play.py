@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
-from data_schemas.rollouts import FinishedResponse, split_turns
+from data_schemas.rollouts import ScoringRequest, split_turns
 from tasks.engines import episodes
 from tasks.engines.chat import render_prompt
 from tasks.engines.protocols import Request, Sampling
@@ -96,7 +96,7 @@ def test_an_environment_hears_that_a_turn_was_cut(trouble, tokenizer, cut, score
     last = ends if cut else [*ends, tokenizer.eos_token_id]
     tokens = np.array([*hello, 5, *last], dtype=np.int32)
     sampled = np.array([True] * len(hello) + [False] + [True] * len(last))
-    item = FinishedResponse(trouble, "g", 0, 1, tokens, sampled)
+    item = ScoringRequest(trouble, "g", 0, 1, tokens, sampled)
 
     with open_scoring(shipped_base(), RewardSettings(), num_workers=1) as service:
         service.submit(item)
@@ -126,7 +126,7 @@ def test_a_process_that_does_not_read_is_killed(monkeypatch):
     monkeypatch.setattr(process, "TIMEOUT_S", 0.1)
     deaf = process.HostProcess(["sleep", "60"])
 
-    with pytest.raises(process.EnvironmentFailed, match="environment_hung"):
+    with pytest.raises(process.EnvironmentFailure, match="environment_hung"):
         deaf.ask({"offer": "x" * 2**20})
 
 
@@ -134,7 +134,7 @@ def test_a_process_that_does_not_read_is_killed(monkeypatch):
 def test_a_reply_that_is_no_object_is_an_error_of_the_environment(reply):
     host = process.HostProcess(["sh", "-c", f"while read line; do echo '{reply}'; done"])
 
-    with pytest.raises(process.EnvironmentFailed, match="the reply is no object"):
+    with pytest.raises(process.EnvironmentFailure, match="the reply is no object"):
         host.ask({})
     host.close()
 
@@ -220,7 +220,7 @@ def test_an_offer_may_be_long(trouble, monkeypatch):
     assert 500 == len(tasks)
 
     monkeypatch.setattr(process, "MAX_TURN_BYTES", 1)
-    with pytest.raises(process.EnvironmentFailed, match="over 1000 bytes"):
+    with pytest.raises(process.EnvironmentFailure, match="over 1000 bytes"):
         play.offer("verifiers", "guess", {}, {"limit": 500})
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Quarantined
+from data_schemas.rows import QuarantinedItem
 from tasks.curation.adapters.table import read_file
 from tasks.gym.environments.outside import play
 from tasks.gym.protocol import join_turns
@@ -158,7 +158,7 @@ def test_what_is_not_played_of_verifiers_is_refused_by_name(
         "environments", row_of("verifiers", "word-tasks") | changes, python=python
     )
 
-    assert isinstance(found, Quarantined)
+    assert isinstance(found, QuarantinedItem)
     assert "environment_raised" == found.reason
     assert says in found.detail
 
@@ -166,7 +166,7 @@ def test_what_is_not_played_of_verifiers_is_refused_by_name(
 def test_an_environment_that_does_not_exist_is_refused(environments):
     (found,) = environments("environments", row_of("verifiers", "no-such-thing"))
 
-    assert isinstance(found, Quarantined)
+    assert isinstance(found, QuarantinedItem)
     assert "environment_raised" == found.reason
 
 
@@ -252,7 +252,7 @@ def test_what_bfcl_cannot_execute_is_refused_by_name(environments):
 
     found = environments("bfcl_multi_turn", *[row | change for change, _ in changes])
 
-    reasons = [one.reason if isinstance(one, Quarantined) else "" for one in found]
+    reasons = [one.reason if isinstance(one, QuarantinedItem) else "" for one in found]
     assert [reason for _, reason in changes] == reasons
 
 
