@@ -72,10 +72,10 @@ test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory -j 2 types suite
 
-# The marks of pyproject.toml, without "not slow": what needs neither a service nor an environment of its own.
-ALL = $(shell sed -n "s/^addopts = .* -m 'not slow and \(.*\)'\"$$/\1/p" pyproject.toml)
+# The marks of pyproject.toml, without "not slow" and "not tools": what needs neither a service nor a large environment.
+ALL = $(shell sed -n "s/ and not tools//; s/^addopts = .* -m 'not slow and \(.*\)'\"$$/\1/p" pyproject.toml)
 
-test-all: $(STAMP) ## the same and the slow tests: everything that runs without extra services
+test-all: $(STAMP) $(TOOLS_STAMP) ## the same and the slow tests: everything that runs without extra services
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory types

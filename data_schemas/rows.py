@@ -76,12 +76,13 @@ def language_tag(text: object) -> object:
 
 LanguageTag = Annotated[
     str,
-    BeforeValidator(language_tag),
     Field(
         max_length=35,
         pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$",
         description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...; it names suites and metrics",
     ),
+    # Outermost: a pattern around a validator is not in the JSON schema that pydantic writes.
+    BeforeValidator(language_tag),
 ]
 
 

@@ -85,6 +85,7 @@ def test_all_tests_are_the_daily_ones_and_the_slow_ones():
 
     (mark,) = marks
     assert "slow" not in mark
+    assert "tools" not in mark
     assert {"gpu", "cluster", "engines", "stack"} < set(mark.replace("not ", "").split(" and "))
 
 

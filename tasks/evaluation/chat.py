@@ -20,13 +20,13 @@ from functools import cache
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import click
 import numpy as np
 from jinja2 import TemplateError
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rollouts import Rollout, StopReason
@@ -44,7 +44,6 @@ from tasks.gym.serving.endpoint import (
     RequestRefusal,
     Route,
     Routes,
-    bad_request,
     listen,
     request_of,
 )
@@ -73,6 +72,15 @@ HELP = """\
 StopString = Annotated[str, Field(min_length=1, max_length=256)]
 
 
+def _off(value: bool) -> bool:
+    if value:
+        raise ValueError("an answer is sent as a whole: leave it out, or false")
+    return value
+
+
+Off = Annotated[bool, AfterValidator(_off), Field(strict=True, json_schema_extra={"const": False})]
+
+
 class ChatRequest(BaseModel):
     """Body of POST /v1/chat/completions; absent values are those of the command line."""
 
@@ -88,9 +96,26 @@ class ChatRequest(BaseModel):
     min_p: float = Field(default=0.0, ge=0.0, lt=1.0)
     seed: int | None = Field(default=None, ge=0, lt=2**32)
     stop: StopString | Annotated[tuple[StopString, ...], Field(max_length=16)] = ()
-    n: Literal[1] = 1
-    stream: Literal[False] = False
+    n: int = Field(default=1, ge=1, le=1)
+    stream: Off = False
     user: str = ""
+
+    @field_validator(
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "top_p",
+        "min_p",
+        "seed",
+        "n",
+        mode="before",
+    )
+    @classmethod
+    def _is_number(cls, value: object) -> object:
+        # As the document says: 5.0 is an integer, "5" is no number, and true is not 1.
+        if isinstance(value, str | bool):
+            raise ValueError("a number is needed")
+        return value
 
 
 class DialogueModel:
@@ -195,7 +220,7 @@ def serve(model: DialogueModel, name: str, sampling: Sampling, port: int) -> Thr
         try:
             rollout = model.answer(request.messages, _sampling_of(request, sampling))
         except (SettingsError, DataError, TemplateError) as error:  # a template may refuse turns
-            raise bad_request(str(error)) from error
+            raise RequestRefusal(HTTPStatus.BAD_REQUEST, "cannot_answer", str(error)) from error
         except EngineError as error:
             raise RequestRefusal(
                 HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)

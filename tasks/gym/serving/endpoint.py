@@ -25,10 +25,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.json_schema import models_json_schema
 
 from data_schemas.rollouts import ScoreRow
@@ -119,11 +119,20 @@ def open_endpoint(
 ) -> ThreadingHTTPServer:
     """Bind the address of the verifiers' endpoint, as `listen` does."""
     health = _json({"status": "ok", "verifiers": verifiers})
+    body = _request_with(verifiers)
     routes: Routes = {
-        ("POST", "/v1/score"): Route(lambda body: _scored(scorer, body), ScoreRequest, ScoreReply),
+        ("POST", "/v1/score"): Route(lambda body: _scored(scorer, body), body, ScoreReply),
         ("GET", "/health"): Route(lambda _: health),
     }
     return listen(routes, host, port, limits)
+
+
+def _request_with(verifiers: list[str]) -> type[BaseModel]:
+    """Return the body of a request as the document has it: with the verifiers that there are."""
+    named = Annotated[str, Field(json_schema_extra={"enum": list(verifiers)})]
+    row = create_model("ScoreRow", __base__=ScoreRow, verifier=(named, ...))
+    rows = Annotated[tuple[row, ...], Field(max_length=MAX_ROWS)]
+    return create_model("ScoreRequest", __base__=ScoreRequest, rows=(rows, ...))
 
 
 def listen(routes: Routes, host: str, port: int, limits: RequestLimits) -> ThreadingHTTPServer:
@@ -353,7 +362,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(payload)
+        if not self.requestline.startswith("HEAD "):
+            self.wfile.write(payload)
 
 
 def open_api(routes: Routes) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import select
 import socket
 import struct
@@ -24,14 +25,16 @@ from tasks.gym.protocol import JUDGED, Entry
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import MAX_ROWS, RequestLimits, Route, listen, open_endpoint
+from tests.openapi_client import complaints
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
+NAMES = sorted(table.VERIFIERS.keys() - set(JUDGED))
 JSON_POST = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\n"
 
 
 @contextmanager
 def served(scorer, limits):
-    with open_endpoint(scorer, ["choice"], "127.0.0.1", 0, limits) as server:
+    with open_endpoint(scorer, NAMES, "127.0.0.1", 0, limits) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -175,7 +178,7 @@ def test_a_page_of_this_host_and_a_charset_are_welcome(address):
 
 def test_health_needs_no_token_and_scoring_does(scorer):
     with served(scorer, RequestLimits(token="secret")) as found:
-        assert (200, {"status": "ok", "verifiers": ["choice"]}) == call(found, "/health")
+        assert (200, {"status": "ok", "verifiers": NAMES}) == call(found, "/health")
         for token in ("", "Bearer wrong", "secret"):
             assert 401 == call(found, "/v1/score", rows(ROW), Authorization=token)[0]
         status, reply = call(found, "/v1/score", rows(ROW), Authorization="Bearer secret")
@@ -199,6 +202,15 @@ def test_another_method_of_a_path_is_told_which_there_is(address, method):
     assert (405, "POST") == (reply.status, reply.headers["Allow"])
     assert "method_not_allowed" == json.loads(reply.read())["error"]["code"]
     connection.close()
+
+
+def test_a_head_is_answered_without_a_body(address):
+    with opened(address) as client:
+        client.sendall(b"HEAD /health HTTP/1.1\r\n\r\n")
+        reply = b"".join(iter(lambda: client.recv(2**16), b""))
+
+    assert reply.startswith(b"HTTP/1.1 405 ")
+    assert reply.endswith(b"\r\n\r\n")
 
 
 def test_requests_beyond_the_limit_wait_and_all_are_answered(scorer):
@@ -331,6 +343,19 @@ def test_every_request_that_the_document_allows_or_nearly_does_has_its_answer(ad
 @pytest.mark.slow
 def test_so_have_two_thousand_of_them(address):
     fuzz(address, 2000)
+
+
+@pytest.mark.tools
+def test_schemathesis_finds_every_answer_as_the_document_says(address, tmp_path):
+    assert "" == complaints(address, tmp_path)
+
+
+def test_the_document_names_the_verifiers_and_how_a_language_is_written(address):
+    fields = call(address, "/openapi.json")[1]["components"]["schemas"]["ScoreRow"]["properties"]
+
+    assert NAMES == fields["verifier"]["enum"]
+    assert re.fullmatch(fields["language"]["pattern"], "zh-Hant-TW")
+    assert not re.fullmatch(fields["language"]["pattern"], "?!")
 
 
 @pytest.mark.parametrize(
