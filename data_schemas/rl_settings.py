@@ -213,6 +213,11 @@ class JudgeSettings(Settings):
         default="", description="folder of the model, or base URL of the endpoint: http://host/v1"
     )
     model: str = Field(default="", description="name under which the endpoint serves the judge")
+    weights: str = Field(
+        default="",
+        pattern=r"^([0-9a-f]{64})?$",
+        description="sha256 that an endpoint of `eachprompt chat --serve` has to prove; '' = any",
+    )
     timeout_s: float = Field(default=60.0, gt=0.0, le=86400.0, description="of one comparison")
 
     @model_validator(mode="after")
@@ -226,6 +231,10 @@ class JudgeSettings(Settings):
                 raise ValueError(f"address {error}; write http://host:8000/v1") from error
         if self.kind is JudgeKind.HTTP and not self.model.strip():
             raise ValueError("kind is http; set model to the name it is served under")
+        if self.weights and self.kind is not JudgeKind.HTTP:
+            raise ValueError(
+                "weights are what an endpoint has to prove; leave them out, or use http"
+            )
         if self.kind is JudgeKind.NONE and self.address:
             raise ValueError("address is set, but kind is none; use 'http' or 'model'")
         return self

@@ -5,6 +5,8 @@ asks one of them, `:thinking off` and `on` switch the mode of a hybrid model.
 
 `--serve PORT` answers POST /v1/chat/completions as OpenAI's interface does, for this machine only.
 What such a request asks for and is not here (streams, several answers, tools) is refused by name.
+Every answer names the sha256 of the model's folder (`system_fingerprint`), and one to a challenge
+in `user` proves it (`tasks/provenance/lineage/signatures/served.py`).
 Larger models and many users are vLLM's business: the model card has its command.
 """
 
@@ -38,6 +40,7 @@ from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.gym.degenerate import spread
+from tasks.gym.judging.chat_client import PROOF
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 from tasks.gym.serving.endpoint import (
     RequestLimits,
@@ -51,6 +54,10 @@ from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder, local_folder, read_config, with_chat
 from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.provenance.lineage.held_out import held_out_of
+from tasks.provenance.lineage.origins import source_digest
+from tasks.provenance.lineage.signatures.dsse import Signer
+from tasks.provenance.lineage.signatures.keys import find_signer
+from tasks.provenance.lineage.signatures.served import CHALLENGE, vouch
 from tasks.store.location import existing_store
 
 HOST = "127.0.0.1"
@@ -201,7 +208,14 @@ class Conversation:
         return response
 
 
-def serve(model: DialogueModel, name: str, sampling: Sampling, port: int) -> ThreadingHTTPServer:
+def serve(
+    model: DialogueModel,
+    name: str,
+    sampling: Sampling,
+    port: int,
+    weights: str = "",
+    signer: Signer | None = None,
+) -> ThreadingHTTPServer:
     """Bind the address of an OpenAI-compatible endpoint; the caller serves and closes it.
 
     Args:
@@ -209,6 +223,8 @@ def serve(model: DialogueModel, name: str, sampling: Sampling, port: int) -> Thr
         name: of the model, in the list of models and in answers.
         sampling: for requests that say nothing else.
         port: 0 = any that is free.
+        weights: sha256 of the model's folder, which every answer names; '' = none.
+        signer: vouches for the weights where a request asks for it; None = nobody does.
 
     Raises:
         SettingsError: the address cannot be bound.
@@ -225,7 +241,12 @@ def serve(model: DialogueModel, name: str, sampling: Sampling, port: int) -> Thr
             raise RequestRefusal(
                 HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)
             ) from error
-        return json.dumps(_completion(model, name, rollout)).encode()
+        reply = _completion(model, name, rollout)
+        if weights:
+            reply["system_fingerprint"] = weights
+            if signer is not None and request.user.startswith(CHALLENGE):
+                reply[PROOF] = vouch(weights, request.user, signer).model_dump_json()
+        return json.dumps(reply).encode()
 
     routes: Routes = {
         ("POST", "/v1/chat/completions"): Route(complete, ChatRequest),
@@ -313,17 +334,22 @@ def talk(
         SettingsError: there is no such model, or it has no modes.
     """
     origin = _origin(address, store)
+    # Before the engine reads them, so that no later change of the folder is vouched for.
+    weights = (
+        "" if port is None else origin.ref.digest if origin.ref else source_digest(origin.folder)
+    )
     with closing(open_rollout(MachineSettings(), origin.folder)) as engine:
         model = DialogueModel(origin.folder, engine)
         if thinking is not None:
             model.switch_thinking(on=thinking)
         if port is not None:
+            name, signer = address or origin.folder.name, find_signer()
             with (
-                serve(model, address or origin.folder.name, sampling, port) as server,
+                serve(model, name, sampling, port, weights, signer) as server,
                 suppress(KeyboardInterrupt),
             ):
                 base = f"http://{HOST}:{server.server_address[1]}/v1"
-                click.echo(f"serving on {base}; Ctrl-C ends it", err=True)
+                click.echo(f"serving {weights} on {base}; Ctrl-C ends it", err=True)
                 server.serve_forever()
             return
         conversation = Conversation(model, sampling)

@@ -52,7 +52,8 @@ from tasks.gym.judging.no_judge import require_judge
 from tasks.gym.protocol import verifiers_of
 from tasks.models.architectures import refuse_foreign_code
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.base_model import find_base, read_judge, read_model
+from tasks.provenance.lineage.base_model import find_base, read_model
+from tasks.provenance.lineage.judges import read_encoder, read_guard, read_judge
 from tasks.provenance.lineage.signatures.folder import continued
 from tasks.provenance.lineage.stage import StageRecord, workplace
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
@@ -128,8 +129,8 @@ def _curate(settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: 
     ):
         scorer.check_canaries()
         take_parts([path for role, path in inputs.items() if role.startswith("part/")], shards)
-        guard = read_judge(settings.guard, record, "guard")
-        encoder = read_judge(settings.encoder, record, "encoder")
+        guard = read_guard(settings.guard, record, "guard")
+        encoder = read_encoder(settings.encoder, record, "encoder")
         local = settings.model_copy(update={"guard": guard, "encoder": encoder})
         folders = inputs["raw"], inputs["base"], outputs["curated"]
         facts = curation.curate(

@@ -51,7 +51,7 @@ from tasks.gym.scoring.service import ScoringService
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import fan_out, shell
 from tasks.platform.tables import Screen
-from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.judges import read_judge
 from tasks.provenance.lineage.stage import StageRecord
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
 from tasks.store import location

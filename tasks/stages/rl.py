@@ -22,7 +22,8 @@ from tasks.platform import telemetry
 from tasks.platform.deck import deck_while_running
 from tasks.platform.progress import ProgressBar
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.base_model import read_judge, read_model
+from tasks.provenance.lineage.base_model import read_model
+from tasks.provenance.lineage.judges import read_judge
 from tasks.provenance.lineage.stage import StageRecord
 from tasks.rl import phase as phases
 from tasks.rl.learned import read_learned

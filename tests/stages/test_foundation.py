@@ -5,11 +5,11 @@ import shutil
 import pytest
 
 from data_schemas.artifacts import Context, DatasetRef, Execution, StoreRef, is_address
-from data_schemas.rl_settings import JudgeSettings
 from data_schemas.settings import GradingSettings, PipelineSettings
 from tasks.errors import SettingsError
 from tasks.platform.literals import packed
-from tasks.provenance.lineage.base_model import read_judge, read_model
+from tasks.provenance.lineage.base_model import read_model
+from tasks.provenance.lineage.judges import read_judge
 from tasks.provenance.lineage.origins import is_source
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
@@ -100,12 +100,6 @@ def test_a_folder_that_no_workflow_ingested_is_recorded_by_content(store, judge)
 
     (item,) = load_statement(store.uri, ref.statement).inputs
     assert is_source(item)
-
-
-def test_a_judge_behind_an_endpoint_is_no_input(store):
-    remote = JudgeSettings(kind="http", address="http://host/v1", model="judge")
-    with stage("rl/two", GradingSettings(), Context(store, EXECUTION), "c") as record:
-        assert remote == read_judge(remote, record)
 
 
 def test_a_judge_that_is_no_model_is_refused_as_it_is_ingested(store, tmp_path):

@@ -32,6 +32,7 @@ def open_guard(settings: JudgeSettings) -> Guard | None:
                 key=key_of(settings.address),
                 timeout_s=settings.timeout_s,
                 max_concurrent=NUM_CONCURRENT,
+                weights=settings.weights,
             )
             return ChatGuard(client.ask)
         case JudgeKind.MODEL:

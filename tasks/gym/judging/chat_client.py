@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data_schemas.rows import Message
+from tasks.errors import SettingsError
 from tasks.gym.judging.endpoint import (
     FIRST_PAUSE_S,
     ApiKey,
@@ -21,6 +22,8 @@ from tasks.gym.judging.endpoint import (
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 
 PATH = "/chat/completions"
+PROOF = "eachprompt_proof"
+"""Field of a response in which an endpoint of our own vouches for its weights."""
 BODY_BYTES_PER_TOKEN = 128
 """A longer response body is refused: eight times what so many tokens take."""
 
@@ -61,6 +64,12 @@ class ChatReply:
     """Completion tokens that the server reports; 0 if it reports none."""
     truncated: bool
     """Stopped by `max_tokens`."""
+    model: str = ""
+    """Which model answered, as the server says; '' if it does not."""
+    fingerprint: str = ""
+    """Of the server's weights and configuration, as it says (`system_fingerprint`)."""
+    proof: str = ""
+    """Envelope in which an endpoint of our own vouches for its weights; '' = none."""
 
     @property
     def text(self) -> str:
@@ -83,6 +92,8 @@ class ChatClient(EndpointClient[ChatReply]):
         timeout_s: of one prompt, retries and pauses included.
         max_concurrent: requests in flight.
         first_pause_s: before the first retry.
+        user: of every request; a server of our own proves its weights to a challenge in it.
+        weights: that the server has proved; '' = unknown. A reply by others ends the work.
 
     Raises:
         SettingsError: the address is no base URL, or the key cannot be a header.
@@ -98,6 +109,8 @@ class ChatClient(EndpointClient[ChatReply]):
         timeout_s: float,
         max_concurrent: int,
         first_pause_s: float = FIRST_PAUSE_S,
+        user: str = "",
+        weights: str = "",
     ) -> None:
         super().__init__(
             address,
@@ -109,6 +122,8 @@ class ChatClient(EndpointClient[ChatReply]):
             first_pause_s=first_pause_s,
         )
         self._sampling = sampling
+        self._user = {"user": user} if user else {}
+        self._weights = weights
 
     def stream(
         self, prompts: Sequence[Sequence[Message]], seeds: Sequence[int] = ()
@@ -120,12 +135,23 @@ class ChatClient(EndpointClient[ChatReply]):
             seeds: one per prompt for the server's random stream; empty for none.
 
         Raises:
-            SettingsError: the endpoint refuses the key, the address or the model.
+            SettingsError: the endpoint refuses the key, the address or the model, or other weights
+                answer than it proved.
         """
         bodies = [self._body(prompt) for prompt in prompts]
         if seeds:
             bodies = [{**body, "seed": seed} for body, seed in zip(bodies, seeds, strict=True)]
-        return self.send(bodies)
+        for place, reply in self.send(bodies):
+            if (
+                self._weights
+                and isinstance(reply, ChatReply)
+                and reply.fingerprint != self._weights
+            ):
+                raise SettingsError(
+                    f"{self.name} proved weights {self._weights[:12]}, and "
+                    f"{reply.fingerprint[:12]!r} answered. Serve one model as long as a stage runs."
+                )
+            yield place, reply
 
     def ask(self, prompts: Sequence[Sequence[Message]]) -> list[ChatReply | FailedPrompt]:
         """Send all prompts concurrently and return the replies in order; see `stream`."""
@@ -134,7 +160,7 @@ class ChatClient(EndpointClient[ChatReply]):
 
     def _body(self, prompt: Sequence[Message]) -> Body:
         turns = [{"role": turn.role.value, "content": turn.content} for turn in prompt]
-        return {"messages": turns, **self._sampling.body()}
+        return {"messages": turns, **self._sampling.body(), **self._user}
 
 
 def _calls_of(message: Mapping[str, Any]) -> str:
@@ -178,4 +204,11 @@ def _reply_of(content: bytes) -> ChatReply:
         thoughts=thoughts,
         tokens=tokens if isinstance(tokens, int) else 0,
         truncated=choice.get("finish_reason") == "length",
+        model=_text(body.get("model")),
+        fingerprint=_text(body.get("system_fingerprint")),
+        proof=_text(body.get(PROOF)),
     )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -28,6 +28,7 @@ class HttpJudge:
         timeout_s: float = 60.0,
         max_concurrent: int = MAX_CONCURRENT,
         first_pause_s: float = FIRST_PAUSE_S,
+        weights: str = "",
     ) -> None:
         self._client = ChatClient(
             address,
@@ -37,6 +38,7 @@ class HttpJudge:
             timeout_s=timeout_s,
             max_concurrent=max_concurrent,
             first_pause_s=first_pause_s,
+            weights=weights,
         )
 
     @property
@@ -53,7 +55,8 @@ class HttpJudge:
         """Send all prompts concurrently.
 
         Raises:
-            SettingsError: the endpoint refuses the key, the address or the model.
+            SettingsError: the endpoint refuses the key, the address or the model, or other weights
+                answer than it proved.
         """
         replies = self._client.ask(prompts)
         return [None if isinstance(reply, FailedPrompt) else reply.text for reply in replies]

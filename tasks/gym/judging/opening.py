@@ -35,6 +35,7 @@ def open_endpoint_judge(settings: JudgeSettings) -> Judge:
                     settings.model,
                     api_key=os.environ.get(API_KEY, ""),
                     timeout_s=settings.timeout_s,
+                    weights=settings.weights,
                 )
             )
         case JudgeKind.MODEL:

@@ -26,7 +26,9 @@ from tasks.provenance.audit.chain import (
     file_line,
     files_of,
     generated,
+    introductions,
     is_model,
+    served_models,
 )
 
 
@@ -208,9 +210,13 @@ def _tests(chain: Chain) -> Finding:
 
 
 def _provider(chain: Chain) -> Finding:
-    if not (names := endpoints(chain.report)):
+    names, asked = endpoints(chain.report), introductions(chain.stages)
+    if names:
+        text = f"Which model answered at {', '.join(names)} is not proved."
+        return Fulfilment.NOT_MET, f"{text} What it said and how it decided known cases:\n\n{asked}"
+    if not served_models(chain.report):
         return Fulfilment.NOTHING_TO_DO, "No stage used a model of a provider."
-    return Fulfilment.NOT_MET, f"Which model answered at {', '.join(names)} is not proved."
+    return Fulfilment.MET, f"Every endpoint proved its weights before its use:\n\n{asked}"
 
 
 def _trainers(chain: Chain) -> Finding:
@@ -224,7 +230,8 @@ def _trainers(chain: Chain) -> Finding:
     if names:
         text = f"Models behind {', '.join(names)} are not verified; what was read is:"
         return Fulfilment.PARTLY, f"{text}\n\n{read}"
-    return _if_proved(read)(chain)
+    served = [f"- {one}" for one in served_models(chain.report)]
+    return _if_proved("\n".join([read, *served]))(chain)
 
 
 def _overoptimised(chain: Chain) -> Finding:

@@ -12,6 +12,8 @@ from tasks.formats.licences import licence_of, responsible_for
 BLANK = "**Blank**: no statement says it."
 _DIGITS = 12
 _ENDPOINT = ("http://", "https://")
+ADDRESS_FACT = "/address"
+"""How the fact's name ends in which a stage keeps the address of a model: `judge/address`."""
 _MODELS = ("ingest/", "foundation")
 """Stages that read a model from outside."""
 Fields = Sequence[tuple[str, str]]
@@ -72,17 +74,65 @@ def files_of(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
 
 
 def endpoints(report: AuditReport) -> list[str]:
-    """Name the models behind addresses that stages asked: judges, teachers, guards, encoders.
+    """Name the models behind addresses that stages asked, and whose weights nobody proved.
 
-    Nobody hashed their weights, so no audit proves which model answered. A judge in a folder is an
-    object of the chain like any other.
+    Judges, teachers, guards, encoders: no audit shows which model answered. A judge in a folder is
+    an object of the chain like any other.
     """
     found: dict[str, None] = {}
-    for node in report.nodes:
-        if node.kind == NodeKind.STAGE:
-            settings = json.loads(detail(node, "settings") or "{}")
-            found |= dict.fromkeys(_addresses(settings))
+    for node in _stages(report):
+        settings = json.loads(detail(node, "settings") or "{}")
+        proofs = _proofs_of(node)
+        found |= dict.fromkeys(one for one in _addresses(settings) if one not in proofs)
     return list(found)
+
+
+def served_models(report: AuditReport) -> list[str]:
+    """Describe the models behind addresses that proved their weights to a stage before its work.
+
+    The statement of the stage says so, and whose key vouched; an address that served two models is
+    named twice.
+    """
+    found = [
+        f"{address} (weights {weights[:_DIGITS]}, key {key[:16]})"
+        for node in _stages(report)
+        for address, (weights, key) in _proofs_of(node).items()
+    ]
+    return list(dict.fromkeys(found))
+
+
+def introductions(nodes: Iterable[AuditNode]) -> str:
+    """Cite what endpoints said of their models, and how they decided known cases."""
+    return cited(
+        (node, ", ".join(f"{name} {value}" for name, value in facts.items()))
+        for node in nodes
+        for facts in _endpoint_facts(node)
+    )
+
+
+def _stages(report: AuditReport) -> list[AuditNode]:
+    return [node for node in report.nodes if node.kind == NodeKind.STAGE]
+
+
+def _endpoint_facts(node: AuditNode) -> list[dict[str, str]]:
+    """Return, of each role of a stage that an endpoint had, the facts by name."""
+    facts = dict(node.details)
+    roles = (one.removesuffix(ADDRESS_FACT) for one in facts if one.endswith(ADDRESS_FACT))
+    return [
+        {name: value for name, value in facts.items() if name.startswith(f"{role}/")}
+        for role in roles
+    ]
+
+
+def _proofs_of(node: AuditNode) -> dict[str, tuple[str, str]]:
+    """Return (weights, key) by address."""
+    facts, proofs = dict(node.details), dict[str, tuple[str, str]]()
+    for name, address in facts.items():
+        role = name.removesuffix(ADDRESS_FACT)
+        weights, key = facts.get(f"{role}/weights", ""), facts.get(f"{role}/signed_by", "")
+        if role != name and weights:
+            proofs[address] = weights, key
+    return proofs
 
 
 def _addresses(value: object) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from data_schemas.audits import AuditNode, AuditReport, NodeKind
 from tasks.provenance.audit.catalogue_check import COMPARED, NOT_COMPARED
-from tasks.provenance.audit.chain import endpoints
+from tasks.provenance.audit.chain import endpoints, served_models
 
 
 def chain_text(report: AuditReport) -> str:
@@ -63,8 +63,9 @@ def verdict(report: AuditReport) -> str:
 
 
 def _not_proved(report: AuditReport) -> str:
-    names = endpoints(report)
-    return f" Not proved: which model answered at {', '.join(names)}." if names else ""
+    served, names = served_models(report), endpoints(report)
+    text = f" Behind addresses, by signed proof: {', '.join(served)}." if served else ""
+    return f"{text} Not proved: which model answered at {', '.join(names)}." if names else text
 
 
 def _stamp(report: AuditReport) -> str:

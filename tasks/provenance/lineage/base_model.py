@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_schemas.artifacts import CheckpointRef, StoreRef, is_address
-from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from tasks.errors import DataError, SettingsError, TamperError
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import local_folder
@@ -89,14 +88,6 @@ def read_model(role: str, address: str, record: StageRecord) -> Path:
     folder = Path(address).expanduser().resolve()
     refuse_foreign_code(folder)
     return record.source(role, folder)
-
-
-def read_judge(judge: JudgeSettings, record: StageRecord, role: str = "judge") -> JudgeSettings:
-    """Record a judge of kind 'model' as an input; return settings that name its local folder."""
-    if judge.kind is not JudgeKind.MODEL:
-        return judge
-    folder = read_model(role, judge.address, record)
-    return judge.model_copy(update={"address": str(folder)})
 
 
 def _model_of(home: str, statement: str) -> CheckpointRef:

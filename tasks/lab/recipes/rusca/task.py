@@ -18,7 +18,7 @@ from tasks.lab.recipes.rusca.report import read_cell, read_scores, report_of
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
-from tasks.provenance.lineage.base_model import read_judge
+from tasks.provenance.lineage.judges import read_judge
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, StageResult, Work, run
 from tasks.store.files import canonical_json, write_bytes
 
