@@ -107,32 +107,57 @@ _PASSPORT = re.compile(
 )
 _NUMBER = r"(?:(?:No|Nomor|nº|n°|n)\.? ?)?\d{1,5}[A-Za-z]?(?:/\d+)*"
 _NAME = r"(?:[A-ZÀ-Ỹ][\w'.-]*[ ,]{1,2}){1,5}"
-_ADDRESSES = tuple(
-    map(
-        re.compile,
+_ADDRESSES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
+    (words, re.compile(pattern))
+    for words, pattern in (
+        # Jl. Sudirman No. 12; RT 03/RW 05
         (
-            # Jl. Sudirman No. 12; RT 03/RW 05
+            ("Jl", "Jalan", "Gg", "Gang"),
             rf"\b(?:Jl|Jln|Jalan|Gg|Gang)\.? {_NAME}(?:No|Nomor)\.? ?\d{{1,4}}[A-Za-z]?",
-            r"\bRT\.? ?\d{1,3} ?/ ?RW\.? ?\d{1,3}\b",
-            # No. 12, Jalan Ampang; Lot 5, Lorong 3
+        ),
+        (("RW",), r"\bRT\.? ?\d{1,3} ?/ ?RW\.? ?\d{1,3}\b"),
+        # No. 12, Jalan Ampang; Lot 5, Lorong 3
+        (
+            ("Jalan", "Jln", "Lorong", "Persiaran"),
             r"\b(?:No|Lot)\.? ?\d{1,4}[A-Z]?,? (?:Jalan|Jln|Lorong|Persiaran) [\w/]+",
-            # Rua das Flores, 123; Avenida Paulista, nº 1578
+        ),
+        # Rua das Flores, 123; Avenida Paulista, nº 1578
+        (
+            ("Rua", "Avenida", "Av.", "Travessa", "Alameda"),
             rf"\b(?:Rua|Avenida|Av\.|Travessa|Alameda) (?:d[aeo]s? )?{_NAME}{_NUMBER}\b",
-            # 12 Nguyễn Huệ, phường Bến Nghé; số 5 đường Lê Lợi
+        ),
+        # 12 Nguyễn Huệ, phường Bến Nghé; số 5 đường Lê Lợi
+        (
+            ("hường", "uận", "P.", "Q."),
             r"\b\d{1,4}[A-Za-z]?(?:/\d+)* (?:đường |phố )?[A-ZÀ-Ỹ][\w ]{2,30}, ?"
             r"(?:[Pp]hường|[Qq]uận|P\.|Q\.) ?\w+",
+        ),
+        (
+            ("đường", "phố", "ngõ"),
             r"\b[Ss]ố (?:nhà )?\d{1,4}[A-Za-z]?(?:/\d+)*,? (?:đường|phố|ngõ) \w+",
-            # 99/12 ซอยสุขุมวิท 5, 12 หมู่ 3
+        ),
+        # 99/12 ซอยสุขุมวิท 5, 12 หมู่ 3
+        (
+            ("หมู่", "ม.", "ซอย", "ซ.", "ถนน", "ถ."),
             r"\d{1,4}(?:/\d+)? ?(?:(?:หมู่|ม\.) ?\d+|(?:ซอย|ซ\.|ถนน|ถ\.) ?[\u0e00-\u0e7f\w]+)",
-            # 台北市信義區松仁路100號
+        ),
+        # 台北市信義區松仁路100號
+        (
+            ("號", "号"),
             r"[\u4e00-\u9fff]{2,3}[市縣县][\u4e00-\u9fff]{1,4}[區区鄉乡鎮镇市][\u4e00-\u9fff]{1,8}?[路街道]"
             r"[\d一二三四五六七八九十段巷弄之 -]*\d+ ?[號号]",
-            # 25 Orchard Road; 12 Mabini Street
+        ),
+        # 25 Orchard Road; 12 Mabini Street
+        (
+            ("Street", "St.", "Road", "Rd.", "Avenue", "Ave.", "Lane", "Drive"),
             r"\b\d{1,5}[A-Z]? (?:[A-Z][a-z]+ ){1,3}"
             r"(?:Street|St\.|Road|Rd\.|Avenue|Ave\.|Lane|Drive)(?!\w)",
         ),
     )
 )
+"""Words of which an address of a form has one, and the form: most texts need no look for it."""
+_LONG_NUMBER = re.compile(r"\d{6}")
+"""In every number of a passport and in every number that begins with a letter."""
 
 
 def personal_passages(text: str) -> list[Passage]:
@@ -180,19 +205,25 @@ def _without(text: str, passages: Sequence[Passage]) -> str:
 
 
 def _candidates(text: str) -> Iterator[Passage]:
-    for match in _EMAIL.finditer(text):
-        yield Passage(*match.span(), PersonalKind.EMAIL)
+    if "@" in text:
+        for match in _EMAIL.finditer(text):
+            yield Passage(*match.span(), PersonalKind.EMAIL)
+    yield from _of_long_numbers(text) if _LONG_NUMBER.search(text) else ()
+    for match in _DIGITS.finditer(text):
+        if kind := _kind_of_number(match[0], text, match.start()):
+            yield Passage(*match.span(), kind)
+    for words, pattern in _ADDRESSES:
+        if any(word in text for word in words):
+            for match in pattern.finditer(text):
+                yield Passage(*match.span(), PersonalKind.ADDRESS)
+
+
+def _of_long_numbers(text: str) -> Iterator[Passage]:
     for match in _PASSPORT.finditer(text):
         yield Passage(*match.span("number"), PersonalKind.PASSPORT)
     for match in _LETTERED.finditer(text):
         if _word_before(text, match.start()) is not _Word.THING and _has_check_letter(match[0]):
             yield Passage(*match.span(), PersonalKind.IDENTITY)
-    for match in _DIGITS.finditer(text):
-        if kind := _kind_of_number(match[0], text, match.start()):
-            yield Passage(*match.span(), kind)
-    for pattern in _ADDRESSES:
-        for match in pattern.finditer(text):
-            yield Passage(*match.span(), PersonalKind.ADDRESS)
 
 
 def _kind_of_number(spelling: str, text: str, start: int) -> PersonalKind | None:
