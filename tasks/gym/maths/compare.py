@@ -8,6 +8,7 @@ A tolerance applies only if the problem states one.
 The result is True, False, or None where this comparison cannot decide.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +38,8 @@ ROUNDED_PLACES = 6
 """A decimal fraction with at least as many places may stand for a value that rounds to it."""
 ROUNDED_DIGITS = 4
 """Least digits behind leading zeros of such a fraction below 1: what is left is its precision."""
+GOLD_PLACES, GOLD_DIGITS = 2, 3
+"""Least places and digits of a gold that is the rounding of a value without a decimal expansion."""
 POINTS = tuple(
     tuple(Fraction(value, 1000) for value in point)
     for point in (
@@ -55,8 +58,12 @@ STEPS = tuple(
 
 # "0.333333", "-.666667".
 _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
+# "30.52", "0.458".
+_ROUNDED_GOLD = re.compile(rf"-?\d*\.\d{{{GOLD_PLACES},}}")
 # "1,22"
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
+# What `repeating` makes of "0.\\overline{123}", which is no other way to write the gold 0.123.
+_PERIOD = re.compile(r"-?\(\\frac\{\d+\}\{\d+\}\)")
 # "f(x)"
 _CALL = re.compile(r"([A-Za-z]\w*)\(([A-Za-z])\)")
 # "x", "(a)", "(iv)"
@@ -229,7 +236,8 @@ def _words(gold: Answer, other: Answer) -> bool | None:
 
 
 def _plain_words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold().replace("\\text", ""))
+    words = re.findall(r"\w+", text.casefold().replace("\\text", ""))
+    return [word for word in words if word != "and"]
 
 
 def _based(gold: Answer, other: Answer) -> bool:
@@ -256,9 +264,13 @@ def _parts(gold: Answer, other: Answer, tolerance: Fraction | None) -> bool | No
             members = (_distinct(gold.parts), _distinct(other.parts))
         return _unordered(*members, tolerance)
     # (1, 2) may be written 1, 2, and p = 1, q = 2 as (1, 2): the gold says whether order counts.
+    # In reverse only where (1, 2, 3) can be no interval.
     ordered = (gold.kind == "()" and other.kind == "list") or (
-        "()" in kinds
-        and (_is_vector(gold) or _is_vector(other) or _has_names(gold) or _has_names(other))
+        (
+            "()" in kinds
+            and (_is_vector(gold) or _is_vector(other) or _has_names(gold) or _has_names(other))
+        )
+        or (gold.kind == "list" and other.kind == "()" and len(other.parts) > 2)
     )
     if len(kinds) > 1 and not ordered:
         return False
@@ -409,7 +421,9 @@ def _values_agree(gold: Answer, other: Answer, tolerance: Fraction | None) -> bo
     if ours is None or theirs is None:
         return None
     verdict = _same_term(ours, theirs, tolerance)
-    return verdict or (_rounded(gold, other) or _rounded(other, gold) or verdict)
+    if verdict or _rounded(gold, other) or _rounded(other, gold) or _rounds_gold(gold, other):
+        return True
+    return verdict
 
 
 def _in_radians(answer: Answer, other: Answer) -> LatexTerm | None:
@@ -434,18 +448,43 @@ def has_pi(term: LatexTerm) -> bool:
 
 def _rounded(decimal: Answer, exact: Answer) -> bool:
     """Say whether a decimal fraction is a non-terminating value, rounded or truncated."""
-    if not _ROUNDED.fullmatch(decimal.text) or decimal.term is None or exact.term is None:
+    if not _ROUNDED.fullmatch(decimal.text):
         return False
-    value = _evaluated(exact.term)
-    if value is None or symbols(exact.term) or inexact(value).imag != 0:
+    value = _endless(exact)
+    if value is None:
         return False
     if len(decimal.text.partition(".")[2].lstrip("0")) < ROUNDED_DIGITS and abs(inexact(value)) < 1:
         return False  # 0.000000 is no 1/3000000
-    approximation, places = Fraction(decimal.text), len(decimal.text.partition(".")[2])
-    if isinstance(value, Fraction) and _ends(value):
+    return -0.5 <= _places_beyond(value, decimal.text) < 1
+
+
+def _rounds_gold(gold: Answer, other: Answer) -> bool:
+    r"""Say whether a gold such as 30.52 is the rounding of the exact value `\frac{1587}{52}`.
+
+    Not symmetric: no decimal is the exact value, so that the gold can be no more than a rounding,
+    while a decimal answer with as few places may be the rounding of a wrong value.
+    """
+    digits = gold.text.replace(".", "").lstrip("-0")
+    if not _ROUNDED_GOLD.fullmatch(gold.text) or len(digits) < GOLD_DIGITS:
         return False
-    beyond = (abs(inexact(value)) - abs(inexact(approximation))) * 10**places
-    return (approximation < 0) == (inexact(value).real < 0) and -0.5 <= beyond < 1
+    value = None if _PERIOD.fullmatch(other.text) else _endless(other)
+    return value is not None and abs(_places_beyond(value, gold.text)) <= 0.5
+
+
+def _endless(answer: Answer) -> Value | None:
+    """Return the value of a real constant without a finite decimal expansion."""
+    value = _evaluated(answer.term)
+    if answer.term is None or value is None or symbols(answer.term) or inexact(value).imag != 0:
+        return None
+    return None if isinstance(value, Fraction) and _ends(value) else value
+
+
+def _places_beyond(value: Value, decimal: str) -> float:
+    """Return how far a value is from a decimal, away from zero, in units of its last place."""
+    number, places = Fraction(decimal), len(decimal.partition(".")[2])
+    if (number < 0) != (inexact(value).real < 0):
+        return math.inf
+    return float((abs(inexact(value)) - abs(inexact(number))) * 10**places)
 
 
 def _ends(value: Fraction) -> bool:

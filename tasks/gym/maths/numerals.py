@@ -150,6 +150,8 @@ _MONEY = re.compile(
 )
 # ",89", as databases of Latin America and Europe export 0.89.
 _NO_WHOLE = re.compile(r"[-+]?,\d+")
+# "②" of "②③" and "②和③", which name two statements, and not 23.
+_ENCLOSED = re.compile(r"([①-⑳])\s*(?:和|与|與|及|and)?\s*(?=[①-⑳])")
 # "\{", "(", "]".
 _BRACKETS = re.compile(r"\\\{|\\\}|[()\[\]]")
 
@@ -163,6 +165,7 @@ def plain_signs(text: str) -> str:
     """Rewrite digits, superscripts, signs of other scripts and full-width letters."""
     if text.isascii():
         return text
+    text = _ENCLOSED.sub(r"\1, ", text)
     text = _MEASURE.sub(lambda m: f" {m[1]}^{_SUPERSCRIPTS[m[2]]}", text)
     text = _RAISED.sub(lambda m: f"^{{{''.join(_SUPERSCRIPTS[c] for c in m[0])}}}", text)
     text = _LOWERED.sub(lambda m: f"_{{{''.join(_SUBSCRIPTS[c] for c in m[0])}}}", text)

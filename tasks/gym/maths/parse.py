@@ -98,6 +98,16 @@ _REWRITES = tuple(
         (r"\\varnothing(?![A-Za-z])|∅|^\s*\\\{\s*\\\}\s*$", r"\\emptyset "),
         (r"\\langle(?![A-Za-z])", "("),
         (r"\\rangle(?![A-Za-z])", ")"),
+        # "\text{negative infinity}", "infinity"; "infinitely many" answers "how many".
+        (
+            r"(?i)^\s*(?:\\(?:text|mathrm)\s*\{)?\s*(?:-|negative\s|minus\s)\s*infinity\s*\}?[.\s]*$",
+            r"-\\infty",
+        ),
+        (
+            r"(?i)^\s*(?:\\(?:text|mathrm)\s*\{)?\s*(?:(?:\+|positive\s|plus\s)?\s*infinity|"
+            r"infinitely\smany)\s*\}?[.\s]*$",
+            r"\\infty",
+        ),
         # "12^{\text{th}}", "12th"
         (
             r"(?<=\d)\s?\^?\s?\{?\s?\\(?:text|mathrm)\s?\{\s?(?:st|nd|rd|th)\s?\}\}?|"

@@ -59,8 +59,8 @@ _COMMAND_NAME = re.compile(r"\\[A-Za-z]+")
 _NAME_LAST = re.compile(r"\S{1,20}\s*$")
 # "\mathbf{5}"
 _STYLE = re.compile(r"\\(?:mathbf|textbf|boldsymbol|mathrm)\{([^{}\\]*)\}")
-# "=" of "x = 5"; not of "x <= 5" or "x == 5".
-_EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=)")
+# "=" of "x = 5"; not of "x <= 5", "x == 5" or "\\sum_{k=1}".
+_EQUALS = re.compile(r"(?<![<>!:=\\])=(?!=|[^{}]{0,60}\})")
 _COMPARED_WITH = re.compile(r"(=\s*[\\$]{0,2}\d[\d.,]*)\s(?:more|less|fewer)\s+than\s(?!\s*\d).*")
 """The result of a calculation with what it is compared with: `20 - 7 = 13 more than Tommy`."""
 # " apples", "%", "km".

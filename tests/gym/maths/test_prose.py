@@ -8,6 +8,18 @@ from tasks.gym.maths.prose import stated
 from tasks.gym.table import score_batch
 
 
+def test_a_bound_within_a_formula_is_no_result(problem) -> None:
+    """The `=` of an index had split the formula, and the 1 of a summand was paid."""
+    text = (
+        r"In conclusion, the limit \( \lim_{n\to\infty}\frac{1}{\log n}\sum_{k=1}^n"
+        r"\left(1 -\frac{1}{n}\right)^k \) is divergent and approaches infinity."
+    )
+
+    (verdict,) = score_batch([problem("final_answer", {"value": "1"})], [text])
+
+    assert (0.0, "wrong") == (verdict.score, verdict.reason)
+
+
 @pytest.mark.parametrize(
     ("language", "sentence", "values"),
     [
