@@ -54,8 +54,18 @@ OUTSIDE = "environment"
 
 # "pt_BR.UTF-8", "zh_Hant_TW", "EN".
 _TAG = re.compile(r"([A-Za-z]{2,3})((?:[-_][A-Za-z0-9]{1,8})*)(?:[.@][\w@.-]*)?")
-_WITHDRAWN_TAGS = {"in": "id", "iw": "he", "ji": "yi", "mo": "ro"}
-"""Tags that systems still write for languages that have another one today (IANA registry)."""
+_OTHER_TAGS = {
+    tag: language
+    for language, tags in {
+        "zh": "cmn zho chi", "en": "eng", "id": "in ind", "ms": "zsm msa may", "pt": "por",
+        "th": "tha", "vi": "vie", "tl": "tgl", "es": "spa", "fr": "fra fre", "de": "deu ger",
+        "it": "ita", "ja": "jpn", "ko": "kor", "nl": "nld dut", "ru": "rus", "ar": "ara",
+        "hi": "hin", "tr": "tur", "pl": "pol", "he": "iw", "yi": "ji", "ro": "mo",
+    }.items()
+    for tag in tags.split()
+}  # fmt: skip
+"""Tags that systems write for languages that have another one: withdrawn ones (IANA registry), and
+codes of three letters where one of two is to be used (RFC 5646, 2.2.1)."""
 
 
 def language_tag(text: object) -> object:
@@ -71,7 +81,7 @@ def language_tag(text: object) -> object:
         one.title() if len(one) == 4 and one.isalpha() else one.upper() if len(one) == 2 else one
         for one in match[2].lower().replace("_", "-").split("-")[1:]
     ]
-    return "-".join([_WITHDRAWN_TAGS.get(primary, primary), *subtags])
+    return "-".join([_OTHER_TAGS.get(primary, primary), *subtags])
 
 
 LanguageTag = Annotated[

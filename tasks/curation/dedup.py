@@ -1,6 +1,6 @@
 """Exact and near duplicates, among the problems and among the demonstrations.
 
-Exact: equal prompts (and responses) after NFKC, case folding and whitespace, with the
+Exact: equal prompts (and responses) once folded (`algorithms/folding.py`), with the
 same answer. Near: MinHash LSH over 3-grams of words, and every candidate pair checked by its exact
 Jaccard similarity. Prompts whose numbers or answers differ are never duplicates: prompts of
 templated arithmetic differ in nothing else.

@@ -24,6 +24,8 @@ from pydantic import AfterValidator, Field
 
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, abstain, response_fault, scored
+from tasks.algorithms.folding import unified
+from tasks.algorithms.language_tags import primary
 from tasks.gym.denials import (
     DENIED_WITH,
     EVERY_LANGUAGE,
@@ -223,7 +225,7 @@ _PHRASES = (
 
 
 def _folded(*patterns: str) -> re.Pattern[str]:
-    return re.compile(unicodedata.normalize("NFKC", "|".join(patterns)))
+    return re.compile(unicodedata.normalize("NFKC", unified("|".join(patterns))))
 
 
 _MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
@@ -361,7 +363,7 @@ def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the right option is asserted and no competing one is, else 0."""
     verdict = verify_answer(problem, response, MultipleChoice, _check)
     unread = verdict.score == 0.0 and verdict.reason in ("wrong", "hedged", "several_answers")
-    if unread and problem.language.partition("-")[0] in _UNREAD:
+    if unread and primary(problem.language) in _UNREAD:
         return abstain("language_unread", f"{problem.language}: {verdict.detail}")
     return verdict
 

@@ -14,10 +14,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from tasks.algorithms.folding import unified
+from tasks.algorithms.language_tags import primary
+
 WINDOW = 120
 """Characters before and after an answer that are searched for a denial."""
 
-_APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼʹʻˈ′´`ꞌ＇", "'"))
 _ASCII = {
     code: " " if chr(code).isspace() or chr(code).isprintable() else None
     for code in range(128)
@@ -129,14 +131,14 @@ _COPULAS = "is are was were adalah ialah é são es son est ist là"
 
 
 def fold(text: str) -> str:
-    """Normalise text for comparison: NFKC, case folding, no invisible characters.
+    """Normalise text for comparison: one spelling, NFKC, case folding, no invisible characters.
 
     Punctuation becomes a space. Combining marks stay, because Thai vowels are among them.
     """
     if text.isascii():
         return " ".join(text.lower().translate(_ASCII).split())
-    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
-    text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", unified(text)).casefold())
+    text = text.replace("`", "'")
     chars = (
         " " if unicodedata.category(char)[0] in "PSZ" or char.isspace() else char
         for char in text
@@ -149,7 +151,7 @@ def plain(text: str) -> str:
     """Normalise text for a search that still needs its signs: NFKC, case, one apostrophe."""
     if text.isascii():
         return text.lower().replace("`", "'")
-    return unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
+    return unicodedata.normalize("NFKC", unified(text)).casefold()
 
 
 def clauses(text: str) -> str:
@@ -190,7 +192,7 @@ def _any(words: str) -> str:
 
 
 def _folded(pattern: str) -> re.Pattern[str]:
-    return re.compile(unicodedata.normalize("NFKC", pattern))
+    return re.compile(unicodedata.normalize("NFKC", unified(pattern)))
 
 
 _FILL = rf"(?: (?:{_any(_FILLERS)})){{0,8}}"
@@ -254,7 +256,7 @@ class Denials:
 @functools.cache
 def denials(language: str) -> Denials:
     """Return the denials of a language and English; '': of every language."""
-    own = ("en", language.partition("-")[0].lower()) if language else _NEGATIONS
+    own = ("en", primary(language)) if language else _NEGATIONS
     languages = dict.fromkeys(own)
     negations = _any(" ".join(_NEGATIONS.get(one, "") for one in languages))
     negations += "".join(

@@ -4,8 +4,8 @@ Gold: {"fields": {...}, "schema": JSON schema, "tolerance": relative, for number
 optional. The schema is checked with the gold, before any response is read: one that is malformed,
 refers to what is neither in it nor a published metaschema, applies itself without end or refuses
 the gold's own fields is bad gold. Nothing is ever fetched.
-Differs: texts are compared after NFKC, case and whitespace folding, because shops write both "XL"
-and "xl".
+Differs: texts are compared folded (`algorithms/folding.py`), because shops write both "XL" and
+"xl".
 """
 
 import json

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def normalise(text: str) -> str:
-    """Fold width, case and whitespace: NFKC, casefold, single spaces."""
+    """Fold spelling, width, case and whitespace: `algorithms/folding.py`."""
     return " ".join(parts(text))
 
 

@@ -6,6 +6,8 @@ Indonesian. Latin and Greek letters belong to every language here: brands, units
 
 import re
 
+from tasks.gym.instructions.languages import LETTERS_OF, LOWER_CASE_WORD
+
 _EVERYWHERE = r"A-Za-zªº\u00c0-\u024f\u1e00-\u1eff\uff21-\uff3a\uff41-\uff5a\u0370-\u03ff"
 _HAN = r"\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
@@ -27,6 +29,7 @@ _OWN = {
 SPACELESS = ("zh", "ja", "th")
 """Languages written without spaces between words."""
 
+_SCRIPTS = {"zh": "CJK", "ja": "KATAKANA", "ko": "HANGUL"}
 _LETTER = re.compile(r"[^\W\d_]")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _FOREIGN = {
@@ -50,12 +53,20 @@ def foreign_share(text: str, language: str) -> float:
 
 
 def language_of(text: str) -> str:
-    """Guess from the script: th, ja, ko or zh if a fifth of the letters belong to it, else en."""
+    """Guess from the script: th, ja, ko or zh if a fifth of the letters belong to it, else en.
+
+    Beside names alone, as in `Apple iPhone 15 Pro Max 手機殼`, fewer letters do: each of them says
+    more than a Latin one.
+    """
     if text.isascii():
         return "en"
     letters = len(_LETTER.findall(text))
     for language, pattern in _MARKS.items():
-        if letters and len(pattern.findall(text)) >= letters / 5:
+        own = len(pattern.findall(text))
+        if own and own >= letters / 5:
+            return language
+        worth = own * LETTERS_OF.get(_SCRIPTS.get(language, ""), 1)
+        if own and worth >= (letters - own + worth) / 4 and not LOWER_CASE_WORD.search(text):
             return language
     return "en"
 

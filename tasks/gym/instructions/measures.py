@@ -10,6 +10,8 @@ end at their full stop, at ! and ?, at the end of a line, and not inside quotati
 import re
 import unicodedata
 
+from tasks.algorithms.folding import unified
+
 SPACELESS = r"\u0e00-\u0e7f\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Thai, kana and Han: a word may stand next to any letter."""
 HAN = r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -198,8 +200,9 @@ def occurrences(text: str, word: str) -> int:
 
 
 def folded(text: str) -> str:
-    """Return the text in NFKC and case-folded."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    """Return the text in one spelling, in NFKC and case-folded."""
+    plain = unicodedata.normalize("NFKC", unified(text)).casefold()
+    return unicodedata.normalize("NFKC", plain)
 
 
 def _bounded(word: str) -> str:

@@ -22,6 +22,7 @@ from pydantic import Field
 
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.algorithms.folding import visible
 from tasks.errors import DataError
 from tasks.gym.instructions.arguments import Arguments, Kind
 from tasks.gym.instructions.checks import CHECKS
@@ -119,6 +120,7 @@ def _off_task(gold: Instructions, request: str, answer: str) -> Verdict | None:
 
 def _verdict(request: str, gold: Instructions, answer: str) -> Verdict:
     """Score the instructions, or 0 where a text that can be scored does not do the task."""
+    answer = visible(answer)  # "a\u200brt" has the word "art"
     verdict = _check(gold, answer)
     return verdict if not verdict.score else _off_task(gold, request, answer) or verdict
 

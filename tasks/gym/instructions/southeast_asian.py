@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+from tasks.algorithms.language_tags import primary
 from tasks.gym.instructions.arguments import (
     Arguments,
     Check,
@@ -56,13 +57,9 @@ _COMMAS = frozenset(",，、﹐､،")
 _HALF_WIDTH = re.compile(rf"(?<=[{HAN}])[,.!?;:]|[,!?;:](?=[{HAN}])")
 
 
-def _language(tag: str) -> str:
-    return tag.partition("-")[0]
-
-
 def _bounded(bounds: Callable[[str, str], tuple[int, int]], bound: str) -> Check:
     def check(text: str, arguments: Arguments) -> bool | None:
-        low, high = bounds(text, _language(arguments["language"]))
+        low, high = bounds(text, primary(arguments["language"]))
         return between(low, high, arguments["relation"], arguments[bound])
 
     return check

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
+from tasks.algorithms.language_tags import primary
 from tasks.gym.maths.numerals import machine_numbers, writes_comma
 from tasks.gym.maths.units import CODES, SIGNED_DOLLARS
 
@@ -47,7 +48,7 @@ _SCALES: Mapping[str, Mapping[int, str]] = {
     "zh": {1: "十", 2: "百", 3: "千|仟", 4: "万|萬", 8: "亿|億", 12: "兆"},
 }
 """Powers of ten and their words, in lower case; mi and bi are no miles in Portuguese."""
-_LANGUAGE_OF = {"fil": "tl", "ja": "zh"}
+_LANGUAGE_OF = {"ja": "zh"}
 _DENSE = frozenset({"th", "zh"})
 """Languages without blanks between words."""
 _PRODUCTS = frozenset({"th", "zh", "es", "pt"})
@@ -136,7 +137,7 @@ def written_out(text: str) -> str:
 
 
 def _base(language: str) -> str:
-    base = language.partition("-")[0].lower()
+    base = primary(language)
     return _LANGUAGE_OF.get(base, base)
 
 

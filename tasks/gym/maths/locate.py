@@ -11,6 +11,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from tasks.algorithms.language_tags import primary
 from tasks.gym.denials import WINDOW, denied_before
 from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
@@ -196,7 +197,7 @@ def lenient(text: str, language: str) -> list[Place]:
         lead = text[max(0, mark.start() - WINDOW) : mark.start()]
         if how == "sentence" and (
             denied_before(lead + mark[0], language)
-            or (language.startswith("en") and _is_uncommitted(lead, mark))
+            or (primary(language) == "en" and _is_uncommitted(lead, mark))
         ):
             denials.append(Place(f"\\ne {phrase}", "denial"))
         elif boxed and not _OF_A_PART.match(mark[0]):

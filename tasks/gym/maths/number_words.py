@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tasks.algorithms.language_tags import primary
+
 MAX_WORDS = 16
 """A longer text is no number in words."""
 
@@ -147,21 +149,19 @@ _LANGUAGES: Mapping[str, NumberWords] = {
         thousand_joined="{0}{1}/{0}und{1}",
     ),
 }
-_TAG_OF = {"fil": "tl"}
-"""Filipino is the standard of Tagalog (BCP 47)."""
 _PAST_NINE = {"fr": (60, 80)}
 """Tens that continue to 19: soixante-dix."""
 
 
 def thousands_of(language: str) -> list[str]:
     """Return the words for a thousand in a language; none for a language without a table."""
-    rules = _LANGUAGES.get(_primary(language))
+    rules = _LANGUAGES.get(primary(language))
     return rules.thousand.split("/") if rules else []
 
 
 def value_of(words: str, language: str) -> int | None:
     """Return the integer that the words are in this language, or None."""
-    language = _primary(language)
+    language = primary(language)
     rules = _LANGUAGES.get(language)
     folded = _folded(words, language)
     if rules is None or not folded or folded.count(" ") >= MAX_WORDS:
@@ -171,11 +171,6 @@ def value_of(words: str, language: str) -> int | None:
         folded = folded[sign.end() :]
     value = _below_million(folded, language, rules)
     return -value if sign and value else value
-
-
-def _primary(language: str) -> str:
-    primary = language.partition("-")[0]
-    return _TAG_OF.get(primary, primary)
 
 
 def _below_million(words: str, language: str, rules: NumberWords) -> int | None:

@@ -13,6 +13,8 @@ import functools
 import re
 import unicodedata
 
+from tasks.algorithms.folding import unified
+from tasks.algorithms.language_tags import primary
 from tasks.gym.maths.number_words import MAX_WORDS, thousands_of, value_of
 from tasks.gym.maths.words import HEDGES, JOINT
 
@@ -165,6 +167,7 @@ def plain_signs(text: str) -> str:
     """Rewrite digits, superscripts, signs of other scripts and full-width letters."""
     if text.isascii():
         return text
+    text = unified(text)
     text = _ENCLOSED.sub(r"\1, ", text)
     text = _MEASURE.sub(lambda m: f" {m[1]}^{_SUPERSCRIPTS[m[2]]}", text)
     text = _RAISED.sub(lambda m: f"^{{{''.join(_SUPERSCRIPTS[c] for c in m[0])}}}", text)
@@ -186,15 +189,16 @@ def _plain_sign(sign: str) -> str:
 
 def writes_comma(language: str) -> bool:
     """True if 1.234,5 is how numbers are written in a language, or in the region of its tag."""
-    primary, *others = language.lower().split("-")
+    _, *others = language.lower().replace("_", "-").split("-")
     region = next((one for one in others if len(one) == 2 or one.isdecimal()), "")
-    return (primary in COMMA_LANGUAGES) is not (f"{primary}-{region}" in _OTHER_REGIONS)
+    own = primary(language)
+    return (own in COMMA_LANGUAGES) is not (f"{own}-{region}" in _OTHER_REGIONS)
 
 
 def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(spelled_beside_digits(text, language), language)
-    if language.startswith(("zh", "ja")):
+    if primary(language) in ("zh", "ja"):
         text = _HAN.sub(_chinese, text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:
         return text
@@ -220,7 +224,7 @@ def spelled_out(text: str, language: str = "en") -> str:
     if not words or len(text) >= MAX_SPELLED:
         return text
     match = _SPELLED.fullmatch(words)
-    han = _HAN.fullmatch(words) if language.startswith(("zh", "ja")) else None
+    han = _HAN.fullmatch(words) if primary(language) in ("zh", "ja") else None
     if match is None and han:
         return _chinese(han)
     if match is None:
@@ -236,7 +240,7 @@ def _with_noun(words: str, language: str) -> str:
 
     The noun has no further number in it (dua atau tiga), and in Thai is one that is known.
     """
-    if language.startswith("th"):
+    if primary(language) == "th":
         noun = _THAI_NOUN.search(words)
         value = value_of(words[: noun.start()], language) if noun else None
         return "" if noun is None or value is None else f"{value} {noun[0]}"
@@ -267,7 +271,7 @@ def spelled_beside_digits(text: str, language: str = "en") -> str:
     text = _BESIDE_DIGITS.sub(
         lambda m: f"{m['joined'] or ''}{spelled_out(m['first'] or m['lower'] or m['second'])}", text
     )
-    if language.startswith("en"):
+    if primary(language) == "en":
         return text
     text = _WORDS_AFTER.sub(lambda m: m["joint"] + _first_number(m["words"], language), text)
     for joint in reversed(list(_JOINT_BEFORE.finditer(text))):
@@ -280,7 +284,7 @@ def spelled_beside_digits(text: str, language: str = "en") -> str:
 def _first_number(text: str, language: str) -> str:
     """Rewrite the longest number in words at the beginning of a text."""
     han = _HAN.match(text)
-    if han and language.startswith(("zh", "ja")):
+    if han and primary(language) in ("zh", "ja"):
         return f"{_chinese(han)}{text[han.end() :]}"
     words = text.split(" ")
     for count in range(min(len(words), MAX_WORDS), 0, -1):

@@ -9,6 +9,8 @@ import functools
 import re
 from collections.abc import Iterator
 
+from tasks.algorithms.language_tags import primary
+
 MOST_WORDS = 9
 """Words before the number, or behind it."""
 _OFFERS = {
@@ -61,7 +63,7 @@ _DENSE = "\u0e00"
 @functools.cache
 def _pattern(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Match an offering sentence, and a word of it that offers."""
-    names = {"en", "tl" if language == "fil" else language} & _OFFERS.keys()
+    names = {"en", language} & _OFFERS.keys()
     offers = [word for name in sorted(names) for word in _OFFERS[name].split("|")]
     others = [word for name in sorted(names) for word in _OTHERS[name].split("|")]
 
@@ -84,7 +86,7 @@ def _pattern(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def offered(text: str, start: int, language: str) -> Iterator[str]:
     """Find the values that sentences behind a place offer beside an answer."""
-    sentence, offer = _pattern(language.partition("-")[0])
+    sentence, offer = _pattern(primary(language))
     for match in sentence.finditer(text, start):
         if offer.search(match["before"]) or offer.search(match["behind"]):
             yield match["value"]

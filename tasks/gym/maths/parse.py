@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tasks.algorithms.language_tags import primary
 from tasks.gym.maths import units
 from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.latex_terms import LatexTerm, integer, parse_term
@@ -305,11 +306,10 @@ def normalised(text: str, language: str = "en") -> str:
     text = bound_names(plain_vectors(text))
     for pattern, by in _REWRITES:
         text = pattern.sub(by, text)
-    primary = language.partition("-")[0]
     if _CONDITION.search(text):
         for word, sign in zip(("and", "or"), ("\\land ", "\\lor "), strict=True):
-            text = _commas(primary, word).sub(lambda _, sign=sign: f" {sign}", text)
-    text = _commas(primary).sub(", ", text)
+            text = _commas(primary(language), word).sub(lambda _, sign=sign: f" {sign}", text)
+    text = _commas(primary(language)).sub(", ", text)
     text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
     return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
 

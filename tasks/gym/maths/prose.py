@@ -7,6 +7,7 @@ A sentence that hedges (`either 5 or 3`), gives a range (`between 2 and 3`), com
 # ruff: noqa: RUF001 - signs that people type
 import re
 
+from tasks.algorithms.language_tags import primary
 from tasks.gym.denials import denied_after, denied_before
 from tasks.gym.maths import units
 from tasks.gym.maths.compare import same
@@ -87,7 +88,7 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     phrase = spelled_beside_digits(phrase, language)
     if not leading:
         phrase = _COMPARED_WITH.sub(r"\1", phrase)
-    strict = leading and not by_colon and language.startswith("en")
+    strict = leading and not by_colon and primary(language) == "en"
     if _alters(phrase, language, strict=strict, last=not leading):
         return ()
     phrase = _without_note(_without_repetition(phrase, language), language)

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
+from tasks.algorithms.folding import visible
 from tasks.gym.json_answer import without_container
 from tasks.gym.maths import symbolic
 from tasks.gym.maths.compare import rational, same
@@ -105,7 +106,7 @@ class _Comparison:
 def _check(
     language: str, locate: Locate, form: AnswerForm, response: str, gold: FinalAnswer, answer: str
 ) -> Verdict:
-    answer = form.plain(without_container(answer), gold.value)
+    answer = form.plain(without_container(visible(answer)), gold.value)
     gold = gold.model_copy(update={"value": form.plain(gold.value, gold.value)})
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     is_number = _is_number(whole)

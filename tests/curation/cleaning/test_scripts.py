@@ -1,5 +1,6 @@
 """Writing systems: which letters belong to a language."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,3 +40,17 @@ def test_the_foreign_share_is_that_of_all_letters(text: str):
         foreign = [sign for sign in letters if foreign_share(sign, language)]
 
         assert len(foreign) / max(1, len(letters)) == foreign_share(text, language)
+
+
+@pytest.mark.parametrize(
+    ("title", "language"),
+    [
+        ("Nike Air Max 90 男款運動鞋", "zh"),
+        ("Apple iPhone 15 Pro Max 256GB 手機殼", "zh"),
+        ("Nike Air Force 1 Low รองเท้า", "th"),
+        ("Shiseido 資生堂 Ultimate Power Infusing Concentrate Serum", "en"),
+        ("I like 東京 ramen from the shop at the station", "en"),
+    ],
+)
+def test_brands_do_not_decide_the_language_of_a_title(title: str, language: str) -> None:
+    assert language == language_of(title)

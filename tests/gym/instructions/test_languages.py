@@ -149,3 +149,25 @@ def test_public_sentences_are_rarely_identified_as_another_language(
     assert own[True] >= least_yes * len(texts)
     assert own[False] <= 0.005 * len(texts)
     assert len(wrong) <= 0.01 * len(texts)
+
+
+@pytest.mark.parametrize(
+    ("title", "language"),
+    [
+        ("Nike Air Max 90 男款運動鞋", "zh-TW"),
+        ("Nike Air Max 90 男款运动鞋", "zh-Hans"),
+        ("Nike Air Max 90 メンズ スニーカー", "ja"),
+        ("Ang sapatos na ito ay maganda at mura para sa mga bata", "fil"),
+        ("Ang sapatos na ito ay maganda at mura para sa mga bata", "fil-PH"),
+    ],
+)
+def test_a_title_with_brands_is_in_the_language_of_its_other_words(
+    title: str, language: str
+) -> None:
+    assert is_language(title, language) is True
+    assert not is_language(title, "en")
+
+
+def test_beside_names_alone_a_few_words_of_another_script_decide_nothing() -> None:
+    assert is_language("Apple iPhone 15 Pro Max 256GB 手機殼", "zh-TW") is None
+    assert is_language("The word 手機殼 means a case of a phone", "zh-TW") is False

@@ -1,0 +1,60 @@
+"""One answer in two spellings has one verdict, from every verifier that reads texts."""
+
+import json
+
+import pytest
+
+from data_schemas.rows import Domain, Message, Problem, Role
+from tasks.gym.table import score_batch
+
+_OPTIONS = {"correct": ["B", "hoà bình"], "others": [["A", "臺灣"], ["C", "นํ้า"]]}
+
+
+def _verdict(verifier: str, gold: object, response: str, language: str) -> float | None:
+    problem = Problem(
+        id="test/1",
+        domain=Domain.GENERAL,
+        language=language,
+        messages=(Message(role=Role.USER, content="question"),),
+        verifier=verifier,
+        answer=json.dumps(gold),
+        source="test",
+        source_row="0",
+    )
+    return score_batch([problem], [response])[0].score
+
+
+@pytest.mark.parametrize(
+    ("verifier", "gold", "response", "language"),
+    [
+        ("final_answer", {"value": r"\text{hòa}"}, r"\boxed{\text{hoà}}", "vi"),
+        ("final_answer", {"value": r"\text{台北}"}, r"\boxed{\text{臺北}}", "zh-TW"),
+        ("final_answer", {"value": "1299"}, "The answer is 1,\u200b299.", "en"),
+        ("final_answer", {"value": "1299"}, "\\boxed{12\u00ad99}", "en"),
+        ("reference_text", {"reference": "เเปลกที่นํ้า"}, "แปลกที่น้ำ", "th"),
+        ("reference_text", {"reference": "it's 3½ ㎡"}, "It’s 3 1/2 m²", "en"),
+        ("choice", _OPTIONS, "hòa bình", "vi"),
+        ("extraction", {"fields": {"city": "台北"}}, '{"city": "臺北"}', "zh-TW"),
+    ],
+)
+def test_two_spellings_of_an_answer_are_one(
+    verifier: str, gold: object, response: str, language: str
+) -> None:
+    assert 1.0 == _verdict(verifier, gold, response, language)
+
+
+def test_a_word_with_an_invisible_character_is_still_forbidden() -> None:
+    gold = {
+        "instruction_id_list": ["keywords:forbidden_words"],
+        "kwargs": [{"forbidden_words": ["art"]}],
+    }
+
+    assert 0.0 == _verdict("instruction_rules", gold, "I like a\u200brt here.", "en")
+
+
+@pytest.mark.parametrize("language", ["fil", "fil-PH", "tl", "tgl"])
+def test_filipino_is_read_under_every_tag(language: str) -> None:
+    gold = {"value": "5000"}
+
+    assert 1.0 == _verdict("final_answer", gold, "Sagot: 5 libo", language)
+    assert 0.0 == _verdict("final_answer", gold, "Ang sagot ay hindi 5000.", language)
