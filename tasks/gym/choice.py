@@ -253,6 +253,14 @@ _CONTRASTED = _folded(
     r"not|neither|nor|except|besides|for|regarding|about|beda dengan|khác với|bukan|não|không|"
     r"nicht|pas)(?!\w)|ไม่|不|非"
 )
+# "but a could be right", "although a is red"
+_CONNECTIVE = _folded(
+    r"^(?:(?:but|and|or|though|although|however|yet|while|still|tetapi|tapi|namun|dan|mas|pero|mais|"
+    r"aber|nhưng|pero|ngunit) )+|^(?:แต่|但是?|不[过過])"
+)
+_CONNECTED_LETTER = re.compile(
+    r"^((?:\w+ )?)([aeiouy]) (?=(?:could|might|may|can|would|also|seems|works|fits)(?!\w))"
+)
 _TURN = _folded(
     r"(?<!\w)(?:wait|actually|sorry|correction|on second thought|hmm|maybe|perhaps|alternatively|"
     r"mungkin|maaf|có lẽ|talvez|quizás?|peut être|vielleicht|forse)(?!\w)|"
@@ -461,7 +469,8 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
     rest = (parts[len(leading) - 1].removeprefix(leading[-1]), *parts[len(leading) :])
     others = [name for place, option in enumerate(options) if place != chosen for name in option]
     if any(_takes_back(part.strip(), options[chosen], others) for part in rest):
-        return region
+        # There "but a could be right" begins with option A, not with an article.
+        return " | ".join(_CONNECTED_LETTER.sub(r"\1\2 | ", part) for part in parts)
     return " | ".join(leading)
 
 
@@ -482,7 +491,8 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
     own = (match.span() for name in names for match in _pattern(name).finditer(bordered))
     if any(_is_denied(bordered, span, ()) for span in own):
         return True
-    first = bordered.partition(" ")[0]  # "a" may be an article: there it offers nothing
+    stated = _CONNECTIVE.sub("", bordered)
+    first = stated.partition(" ")[0]  # "a" may be an article: there it offers nothing
     named = [name for name in others if name == first or _pattern(name).search(bordered)]
     if not named or _CONTRASTED.match(bordered):
         return False
@@ -490,7 +500,7 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
         return True
     if _NOT_FALSE.search(clause) or (_AFFIRMED.search(clause) and not _NEGATED.search(clause)):
         return True
-    is_last = any(clause.endswith(name) for name in named)
+    is_last = any(clause.endswith(name) for name in named) and not _REASON.match(clause)
     return is_last and words <= MAX_SHORT and not _NEGATED.search(clause)
 
 

@@ -20,6 +20,18 @@ _KEY_WORDS = (
     r"réponse(?:[_ ]finale)?|resposta(?:[_ ]final)?|antwort|risposta|đáp[_ ]án|คำตอบ|答え|정답"
 )
 _KEY = re.compile(_KEY_WORDS, re.IGNORECASE)
+# "alternatives", "other_possible_answers", "second_choice"; "options" and "other_choices" are none.
+_OTHER_KEY = re.compile(
+    r"(?:(?:another|alternate|alternative|second|secondary|backup|fallback|plausible|additional|"
+    r"acceptable)[_ -]?(?:possible[_ -]?)?)+(?:answer|choice|solution|selection)s?|"
+    r"(?:other[_ -]?)?(?:possible[_ -]?)?answers?|other[_ -]?(?:possible[_ -]?)?solutions?|"
+    r"alternatives?|alternates?|second[_ -]?best|backup|fallback|runner[_ -]?up|"
+    r"also[_ -]?(?:possible|correct|acceptable|valid)|maybe|"
+    r"jawa[bp]an[_ ](?:lain|alternatif)|outras?[_ ]respostas?|otras?[_ ]respuestas?|"
+    r"autres?[_ ]réponses?|其他答案|[备備][选選]答案|đáp[_ ]án[_ ]khác|คำตอบอื่น",
+    re.IGNORECASE,
+)
+"""What an object offers beside its answer is an answer as well: one must not hedge in JSON."""
 # "answer": , 'final_answer' :
 _HINT = re.compile(rf"([\"'])(?:{_KEY_WORDS})\1\s{{0,9}}:", re.IGNORECASE)
 _START = re.compile(r"\{\s{0,99}[\"']")
@@ -125,7 +137,17 @@ def _answers(value: object) -> list[str]:
     if not isinstance(value, _Object):
         return []
     own = [_text(one) for key, one in value if _KEY.fullmatch(key.strip())]
-    return own or [answer for _, one in value for answer in _answers(one)]
+    if not own:
+        return [answer for _, one in value for answer in _answers(one)]
+    beside = [
+        _text(one)
+        for key, offers in value
+        if not _KEY.fullmatch(key.strip()) and _OTHER_KEY.fullmatch(key.strip())
+        for one in (
+            offers if isinstance(offers, list) and not isinstance(offers, _Object) else [offers]
+        )
+    ]
+    return [*own, *(one for one in beside if one and one.casefold() not in ("none", "n/a"))]
 
 
 def _text(value: object) -> str:

@@ -773,6 +773,8 @@ BOXES = {
         "Answer: B) a blue box. Unlike A, it can hold water.",
         "The best answer is B because A and C are too small, and D is grey.",
         "I choose B over A.",
+        "The answer is B because A, which is red, would need paint. C is green.",
+        "The answer is B, but A is tempting for those who read fast.",
         "B is correct. A describes a red box, which does not fit.",
         "The answer is B.\n\nWhy not A? Because it is red. A is tempting but too small.",
         "Jawaban: B. A terlalu kecil, sedangkan C berwarna hijau.",
@@ -793,6 +795,8 @@ def test_an_explanation_behind_the_answer_may_name_other_options(problem, respon
     [
         "The answer is B. But A is also possible.",
         "The answer is B. It is A.",
+        "The answer is B, but A could also be right.",
+        "The answer is B, although C might be correct as well.",
         "The answer is B. A red box fits, too.",
         "The answer is B because it is blue. C could be right.",
         "B. a blue box\n\nWait, a red box.",

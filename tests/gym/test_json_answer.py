@@ -66,6 +66,11 @@ def test_values_are_read_as_models_write_them(problem, gold: str, response: str)
         '{"answer": "7 or 8"}',
         '{"answer": [7, 8]}',
         '{"answer": null}',
+        '{"answer": 7, "alternatives": [8]}',
+        '{"answer": 7, "alternative_answer": "8"}',
+        '{"answer": 8, "other_possible_answers": [7]}',
+        '{"answer": 7, "backup": 8}',
+        '{"jawaban": 7, "jawaban_lain": 8}',
     ],
 )
 def test_a_second_answer_or_none_earns_nothing(problem, response: str):
@@ -83,6 +88,13 @@ def test_an_option_in_an_object_is_chosen_whatever_its_explanation_names(problem
         '{"answer": ["A", "B"]}': False,
         '{"answer": "A", "explanation": "the answer is B"}': False,
         '{"answer": "B", "answer": "A"}': False,
+        '{"answer": "B", "alternatives": ["A"]}': False,
+        '{"answer": "A", "alternatives": ["B"]}': False,
+        '{"answer": "B", "second_choice": "A"}': False,
+        '{"answer": "B", "alternatives": []}': True,
+        '{"answer": "B", "distractors": ["A"]}': True,
+        '{"answer": "B", "choices": {"A": "red", "B": "green"}}': True,
+        '{"answer": "B", "other_choices": ["A"]}': True,
     }
 
     verdicts = score_batch([problem("choice", gold)] * len(responses), list(responses))
