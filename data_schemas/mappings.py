@@ -1,7 +1,7 @@
 """How the columns of a table become the fields of problems and demonstrations: a mapping file.
 
 A template is text with column names in braces: `{title}`, `{Product Name}`, `{left.price}` for
-a value inside an object, `{messages.0.content}` for one in a list; `{{` and `}}` are braces. A
+a value inside an object, `{choices.0}` for one in a list; `{{` and `}}` are braces. A
 template that is one column alone keeps the column's own value, so that a list stays a list; a
 number becomes text where the verifier compares texts.
 """

@@ -8,17 +8,21 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import cast
 
 from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.pass_rates import ANNOTATOR
 from data_schemas.rows import Domain, Parent, language_tag
+from tasks.curation.adapters.chats import turns_of
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
+from tasks.curation.lettered import LETTERS, find_options
 from tasks.errors import DataError
 from tasks.gym.instructions.languages import simplified, traditional
 from tasks.gym.maths.numerals import writes_comma
+from tasks.gym.maths.units import CURRENCY
 
 # ruff: noqa: RUF001 - other scripts are the point
 
@@ -42,6 +46,8 @@ _DEEP = 3
 """Levels of objects and lists within a cell that are looked into."""
 _FREE_WORDS = 3
 """Words of a free text, on average; of scripts without spaces, twice as many characters."""
+_HEADER_LINES = 5
+"""Lines in which a header may stand below notes, as in the feeds of marketplaces."""
 _SURE_LEAD = 2
 """Points by which a label has to lead to be beyond doubt."""
 
@@ -74,8 +80,12 @@ _NAMES = {
         "pergunta questão questao pregunta câu_hỏi cau_hoi tanong คำถาม 問題 问题 customer "
         "pelanggan cliente user khách_hàng ลูกค้า 客戶 客户 message"
     ),
+    "context": (
+        "input context passage document article story background konteks bacaan contexto trecho "
+        "texto bối_cảnh ngữ_cảnh đoạn_văn konteksto บริบท บทความ 上下文 文章 段落 背景"
+    ),
     "answer": (
-        "answer response output completion reply target solution jawaban jawapan jawab "
+        "answer answers response output completion reply target solution jawaban jawapan jawab "
         "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 "
         "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant"
     ),
@@ -139,6 +149,7 @@ _ASK = {
     "zh-Hant": ("請為{label}選擇一項：{options}。", "或"),
 }
 """How a label is asked for, by the language of the table; elsewhere in English."""
+_ASK_LETTER = "Answer {options}."
 
 # "12", "-1.299,50", ",89"; not "00001", which is an identifier.
 _NUMBER = re.compile(r"[-+]?(?!0\d)[\d.,]*\d[\d.,]*")
@@ -149,6 +160,11 @@ _DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,\d{1,2}")
 # "https://...", "2026-03-01", "01/03/2026 10:00".
 _NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}.*")
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
+_SIGN = rf"(?:{CURRENCY}|[A-Z]{{0,3}}\$)\.?"
+# "Rp 12.345", "R$ 1.299,90", "1.299.000 đ".
+_AMOUNT = re.compile(
+    rf"{_NUMBER.pattern}|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}", re.IGNORECASE
+)
 _BOOLEANS = (
     {"true", "false"},
     {"yes", "no"},
@@ -158,6 +174,26 @@ _BOOLEANS = (
     {"sim", "não"},
 )
 _QUOTES = "\"'“”‘’`"
+
+
+def header_fault(rows: Sequence[Row]) -> str:
+    """Say why the first line of a table is not its header; '' if it may be.
+
+    It is a row, if a name is a value of its own column; and the header stands further down, if a
+    line there has names of columns.
+
+    Args:
+        rows: first rows of a file whose first line names its columns.
+    """
+    for name in rows[0]:
+        if name.strip() and sum(row.get(name) == name for row in rows) > 1:
+            return f"its first line is a row, as {name!r} is a value below: write the names above"
+    words = {word for kind in _NAMES.values() for word in kind.split()}
+    for line, row in enumerate(rows[:_HEADER_LINES], start=2):
+        cells = [str(cell).strip().casefold().replace(" ", "_") for cell in row.values() if cell]
+        if len(cells) > 1 and len({*cells} & words) >= max(2, _HALF * len(cells)):
+            return f"line {line} has names of columns, as {cells[0]!r}: remove the lines above it"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +215,8 @@ class _Column:
     values: tuple[str, ...]
     """Of all rows, '' where there is none."""
     counts: Mapping[str, int] = field(default_factory=dict)
+    classes: Mapping[str, str] = field(default_factory=dict)
+    """Number -> what the file says that it stands for."""
 
     @property
     def fill(self) -> float:
@@ -198,7 +236,13 @@ class _Column:
 
     @property
     def is_number(self) -> bool:
-        return bool(self.counts) and self.share(_NUMBER) >= _MOSTLY and not self._is_code
+        is_number = self.share(_NUMBER) >= _MOSTLY and not self._is_code
+        return bool(self.counts) and is_number and not self.classes
+
+    @property
+    def is_amount(self) -> bool:
+        """True for numbers of which some have a currency: Rp 12.345."""
+        return self.is_number or (bool(self.counts) and self.share(_AMOUNT) >= _MOSTLY)
 
     @property
     def _is_code(self) -> bool:
@@ -232,7 +276,13 @@ class _Column:
         return words >= _FREE_WORDS * total
 
 
-def guess_mapping(name: str, rows: Sequence[Row], label: str = "", language: str = "") -> Guess:
+def guess_mapping(
+    name: str,
+    rows: Sequence[Row],
+    label: str = "",
+    language: str = "",
+    classes: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Guess:
     """Draft the mapping of a table.
 
     A chat becomes demonstrations, a column of few values a choice, a question with a number as its
@@ -243,20 +293,24 @@ def guess_mapping(name: str, rows: Sequence[Row], label: str = "", language: str
         rows: of the table, all of them if labels are rare.
         label: the column whose values are the options; '' = guess.
         language: a tag, or the column that has it; '' = guess.
+        classes: column -> what its numbers from 0 stand for, where the file says it.
 
     Raises:
         DataError: there is no row, no column that could be an answer, or not the one that is named.
     """
     if not rows:
         raise DataError(f"{name} has no row")
-    columns = _columns(rows)
+    columns = [
+        replace(one, classes={str(n): text for n, text in enumerate(classes.get(one.name, ()))})
+        for one in _columns(rows)
+    ]
     by_name = {column.name: column for column in columns}
     if label and label not in by_name:
         raise DataError(f"{name} has no column {label!r}; it has {_listed(list(by_name))}")
     spoken = [column for column in columns if _is_language(column) or column.name == language]
     signed = [c for c in columns if c.is_named("annotator") and c.name not in (label, language)]
     rest = [one for one in columns if one not in (*spoken, *signed) and not one.is_identity]
-    draft = _chat(rows) if not label else None
+    draft = None if label else _chat(rows) or _examination(rows, rest)
     draft = draft or _draft(name, rest, by_name.get(label), list(by_name))
     values, remarks = dict(draft.values), list(draft.remarks)
     tags, how = _language(rows, columns, spoken, draft.asked, language, values)
@@ -268,11 +322,20 @@ def guess_mapping(name: str, rows: Sequence[Row], label: str = "", language: str
     mapping = ColumnMapping.model_validate(
         fields | draft.fields | ({"prompt": asked} if asked else {}) | {"values": values}
     )
+    if not draft.options and (left := _unused(mapping, rest)):
+        remarks.append(f"Not used: {_listed(left, 3)}.")
     if signed:
         facets = {ANNOTATOR: f"{{{signed[0].name}}}"} | mapping.facets
         mapping = mapping.model_copy(update={"facets": facets})
         remarks.append(f"Who labelled a row, by {signed[0].name}, is kept as facet {ANNOTATOR}.")
     return Guess(mapping, tuple(remarks), draft.label)
+
+
+def _unused(mapping: ColumnMapping, columns: Sequence[_Column]) -> list[str]:
+    """List the columns that no template takes anything from."""
+    used = {name.partition(".")[0] for name in mapping.columns} | {*mapping.columns}
+    tops = [c.name.partition(".")[0] for c in columns if c.name not in used]
+    return [name for name in dict.fromkeys(tops) if name not in used]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +351,8 @@ class _Draft:
     options: tuple[str, ...] = ()
     values: Mapping[str, dict[str, str]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    lettered: tuple[str, ...] = ()
+    """Columns of the options, if these are letters."""
 
 
 def _draft(
@@ -306,7 +371,7 @@ def _draft(
         remarks = ()
         if labels and labels[0][1] > 0:
             remarks = (f"If {labels[0][0].name} is what to answer: --label {labels[0][0].name}.",)
-        return _answered(*pair, remarks)
+        return _answered(*pair, columns, remarks)
     if labels:
         best, points = labels[0]
         rivals = [column.name for column, other in labels[1:] if points - other < _SURE_LEAD]
@@ -326,23 +391,53 @@ def _draft(
 
 
 def _chat(rows: Sequence[Row]) -> _Draft | None:
-    """Return the templates of the first question and its answer in a list of messages."""
-    for column, value in rows[0].items():
+    """Return the template of a chat: a list of messages, all of which are read."""
+    for column, cell in rows[0].items():
+        value = turns_of(cell)
         if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
             continue
         first = cast("Mapping[str, object]", value[0])
         role, text = ("role", "content") if "role" in first else ("from", "value")
-        if role not in first or text not in first:
+        if role not in first or set(column) & set("{}"):
             continue
-        has_system = first[role] == "system"
-        if not has_system and first[role] not in ("user", "human"):
-            continue
-        ask = int(has_system)
-        parts = {"prompt": ask, "response": ask + 1} | ({"system": 0} if has_system else {})
-        fields: dict[str, object] = {"domain": Domain.GENERAL}
-        fields |= {part: f"{{{column}.{place}.{text}}}" for part, place in parts.items()}
-        return _Draft(fields, asked=(f"{column}.{ask}.{text}",))
+        whole = f"{{{column}}}"
+        fields = {"domain": Domain.GENERAL, "prompt": whole, "response": whole}
+        ask = int(first[role] == "system")
+        # Within a text, such as a cell of a CSV file, no place has a name.
+        asked = f"{column}.{ask}.{text}" if isinstance(cell, list) else column
+        return _Draft(fields, asked=(asked,))
     return None
+
+
+def _examination(rows: Sequence[Row], columns: Sequence[_Column]) -> _Draft | None:
+    """Return the templates of a question with its options; None if the table has none."""
+    found = find_options(rows)
+    if found is None:
+        return None
+    taken = {found.key, *(path.partition(".")[0] for path in found.options)}
+    free = [c for c in columns if c.name.partition(".")[0] not in taken]
+    asked = [c.name for c in free if c.is_named("question") or c.is_named("context")]
+    asked = asked or [c.name for c in free if c.is_free_text]
+    if not asked:
+        return None
+    options = tuple(LETTERS[: len(found.options)])
+    is_plain = all(value == letter for value, letter in found.values.items())
+    fields: dict[str, object] = {
+        "domain": Domain.CHOICE,
+        "verifier": "choice",
+        "answer": {"correct": [f"{{{found.key}}}"]},
+        "options": options,
+        "response": f"{{{found.key}}}",
+    }
+    return _Draft(
+        fields,
+        tuple(asked[:_MOST_COLUMNS]),
+        found.key,
+        options=options,
+        lettered=found.options,
+        values={} if is_plain else {found.key: dict(found.values)},
+        remarks=(f"{found.key} names the right one of {len(options)} options.",),
+    )
 
 
 def _pair(
@@ -370,10 +465,15 @@ def _pair(
     return None
 
 
-def _answered(ask: _Column, answer: _Column, remarks: tuple[str, ...]) -> _Draft:
-    fields: dict[str, object] = {"prompt": f"{{{ask.name}}}", "response": f"{{{answer.name}}}"}
-    asked = (ask.name,)
-    if not answer.is_number:
+def _answered(
+    ask: _Column, answer: _Column, columns: Sequence[_Column], remarks: tuple[str, ...]
+) -> _Draft:
+    """Write the templates of a question and its answer, with what the question is about."""
+    about = [c.name for c in columns if c.is_named("context") and c not in (ask, answer)]
+    asked = (ask.name, *about[:_MOST_COLUMNS])
+    prompt = "\n".join(f"{{{name}}}" for name in asked)
+    fields: dict[str, object] = {"prompt": prompt, "response": f"{{{answer.name}}}"}
+    if not answer.is_amount:
         return _Draft(fields | {"domain": Domain.GENERAL}, asked, remarks=remarks)
     gold = {"answer": {"value": f"{{{answer.name}}}"}, "response": f"Answer: {{{answer.name}}}"}
     maths = {"domain": Domain.MATHS, "verifier": "final_answer"}
@@ -422,6 +522,8 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
         notes.append(f"Not in the prompt: columns that are mostly blank, constant or many: {rest}.")
     if same:
         notes.append(f"Not in the prompt, as it gives the label away: {_listed(same, 3)}.")
+    if label.classes:
+        notes.append(f"The file says what the numbers of {label.name} stand for.")
     if merged := sum(len(raw) for raw in spellings.values()) - len(spellings):
         notes.append(f"Other spellings of labels (case, quotes) are one with theirs: {merged}.")
     values: dict[str, dict[str, str]] = {}
@@ -442,11 +544,13 @@ def _spellings(label: _Column) -> dict[str, list[str]]:
     """Return the labels, each with its spellings: case and quotes make no other label."""
     groups: dict[str, Counter[str]] = {}
     for value, count in label.counts.items():
-        bare = value.strip(_QUOTES).strip() or value
+        said = label.classes.get(value, value)
+        bare = said.strip(_QUOTES).strip() or said
         groups.setdefault(bare.casefold(), Counter())[value] += count
     result: dict[str, list[str]] = {}
     for group in groups.values():
         commonest = group.most_common(1)[0][0]
+        commonest = label.classes.get(commonest, commonest)
         result[commonest.strip(_QUOTES).strip() or commonest] = sorted(group)
     return result
 
@@ -472,6 +576,11 @@ def _question(draft: _Draft, tags: str | tuple[str, ...], columns: Mapping[str, 
     comma = "、" if key.startswith("zh") else ", "
     head, space = comma.join(draft.options[:-1]), "" if key.startswith("zh") else " "
     options = f"{head}{space}{joint}{space}{draft.options[-1]}"
+    if draft.lettered:
+        form = _ASK_LETTER if form == _ASK["en"][0] else form
+        pairs = zip(draft.options, draft.lettered, strict=True)
+        lines = [*(f"{{{name}}}" for name in draft.asked), *(f"{a}: {{{b}}}" for a, b in pairs)]
+        return "\n".join([*lines, _escaped(form.format(label=draft.label, options=options))])
     label = re.sub(r"^\w{1,3}:", "", draft.label).replace("_", " ")  # g:product_type of feeds
     lines = [_escaped(form.format(label=label, options=options))]
     lines += [f"{_escaped(name)}: {{{name}}}" for name in draft.asked]
@@ -560,7 +669,8 @@ def _check_separators(
     Raises:
         DataError: names the column and a value.
     """
-    odd = [value for value in answers.values if re.search(r"[.,]|\d{4}", value)]
+    numbers = [re.sub(rf"^{_SIGN}\s?|\s?{_SIGN}$", "", value) for value in answers.values]
+    odd = [value for value in numbers if re.search(r"[.,]|\d{4}", value)]
     if odd and (tags == TEXT or (isinstance(tags, tuple) and {*tags} == {"id", "ms"})):
         raise DataError(
             f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
@@ -568,8 +678,8 @@ def _check_separators(
         )
     if not isinstance(tags, str) or tags == TEXT or "{" in tags or writes_comma(tags):
         return
-    odd = [value for value in answers.values if _DECIMAL_COMMA.fullmatch(value)]
-    fractions = [value for value in answers.values if re.search(r"[.,]", value)]
+    odd = [value for value in numbers if _DECIMAL_COMMA.fullmatch(value)]
+    fractions = [value for value in numbers if re.search(r"[.,]", value)]
     if len(odd) > _HALF * len(fractions):
         raise DataError(
             f"{len(odd):,} of {len(answers.values):,} values of {answers.name} have a decimal "

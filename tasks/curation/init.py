@@ -18,13 +18,16 @@ import yaml
 from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.public_sets import BENCHMARKS
 from data_schemas.rows import Demonstration, Domain, Problem
+from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows
-from tasks.curation.guessing import MISSING, guess_mapping
+from tasks.curation.guessing import MISSING, guess_mapping, header_fault
 from tasks.curation.items import Item
+from tasks.curation.readers.class_names import classes_in
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
 from tasks.errors import DataError, SettingsError
+from tasks.formats.delimited import is_delimited
 from tasks.platform.tables import Screen
 
 MOST_ROWS = 100_000
@@ -111,9 +114,18 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
                 f"none of {len(unread):,} rows of {path} can be read; the first: {problem.reason}, "
                 f"{problem.detail}"
             )
+        has_header = is_delimited(path.name) or path.suffix.lower() == ".xlsx"
+        if rows and has_header and (fault := header_fault([row.cells for row in rows])):
+            raise DataError(f"{path} has no header where one is looked for: {fault}")
+        if rows and (pair := compared(rows[0].fields)):
+            raise DataError(
+                f"{path} compares answers ({pair}): two answers of one task train a judge: "
+                f"eachprompt judge --files {path}"
+            )
         if not label and not language and (adapter := _adapter_of(rows[:_TRIED])):
             return Draft(path, rows, adapter=adapter)
-        guess = guess_mapping(_name(path), [row.cells for row in rows], label, language)
+        cells = [row.cells for row in rows]
+        guess = guess_mapping(_name(path), cells, label, language, classes_in(path))
     except DataError as error:
         raise SettingsError(str(error)) from error
     first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))

@@ -1,12 +1,16 @@
 """A table becomes a mapping that reads it, and settings that run it."""
 
 import json
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from data_schemas.rows import Domain
+from data_schemas.rows import Domain, Problem
 from tasks.curation.commands import init
 from tasks.curation.guessing import guess_mapping
 from tasks.curation.init import draft
@@ -127,17 +131,13 @@ def test_a_question_with_a_number_is_a_problem_of_maths():
     )
 
 
-def test_a_chat_with_a_system_message_and_shares_names_is_read():
+def test_a_chat_with_a_system_message_and_shares_names_is_read_whole():
     turns = [("system", "You sell shoes."), ("human", "Size?"), ("gpt", "41")]
     chat = [{"from": who, "value": text} for who, text in turns]
 
     mapping = guess_mapping("chats", [{"conversations": chat}]).mapping
 
-    assert ("{conversations.0.value}", "{conversations.1.value}", "{conversations.2.value}") == (
-        mapping.system,
-        mapping.prompt,
-        mapping.response,
-    )
+    assert ("{conversations}", "{conversations}") == (mapping.prompt, mapping.response)
 
 
 def test_a_column_that_no_template_can_name_is_not_used():
@@ -365,3 +365,83 @@ def test_a_draft_without_a_licence_says_that_one_is_missing(
     assert (
         "# licence and responsible say whose rows these are" in (tmp_path / "rows.yaml").read_text()
     )
+
+
+TITLES = [{"sku": f"{n:03d}", "title": f"shoe {n}", "category": "ab"[n % 2]} for n in range(40)]
+
+
+def written(path: Path, header: Sequence[str], rows: Sequence[dict[str, str]]) -> Path:
+    lines = [",".join(header), *(",".join(row.values()) for row in rows)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "before", "message"),
+    [
+        (["040", "shoe 40", "a"], [], "its first line is a row, as 'a' is a value below"),
+        (["Mass upload", "v2", "notes"], [[*TITLES[0]]], "line 2 has names of columns, as 'sku'"),
+    ],
+)
+def test_a_header_that_is_not_the_first_line_is_missed(tmp_path: Path, header, before, message):
+    notes = [dict(zip(TITLES[0], names, strict=True)) for names in before]
+    path = written(tmp_path / "feed.csv", header, [*notes, *TITLES])
+
+    with pytest.raises(SettingsError, match=message):
+        draft(path)
+
+
+def test_two_answers_of_one_task_are_no_demonstrations(tmp_path: Path):
+    rows = [{"prompt": f"Where is {n}?", "chosen": "Here.", "rejected": "No."} for n in range(9)]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    with pytest.raises(SettingsError, match=r"chosen and rejected.*train a judge"):
+        draft(path)
+
+
+def test_what_an_instruction_is_about_is_asked_with_it_and_what_is_unused_is_named():
+    rows = [
+        {
+            "instruction": f"Write a title of {n} words.",
+            "input": "red shoe" if n % 2 else "",
+            "output": f"A shoe of {n} colours",
+            "explanation": f"as it was asked {n} times",
+        }
+        for n in range(40)
+    ]
+
+    guess = guess_mapping("tasks", rows)
+
+    assert "{instruction}\n{input}" == guess.mapping.prompt
+    assert "Not used: explanation." in guess.remarks
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Quanto custam {n} caixas com o frete?", "R$ 1.2{n:02d},50"),
+        ("How much are {n} boxes with delivery?", "$ 1,2{n:02d}.50"),
+    ],
+)
+def test_amounts_of_money_are_numbers(question: str, answer: str):
+    rows = [{"ask": question.format(n=n), "reply": answer.format(n=n)} for n in range(40)]
+
+    assert Domain.MATHS is guess_mapping("sums", rows).mapping.domain
+
+
+def test_numbers_are_the_labels_that_a_parquet_file_says_they_are(tmp_path: Path):
+    names = {"label": {"_type": "ClassLabel", "names": ["bad", "good"]}}
+    about = json.dumps({"info": {"features": names | {"text": {"_type": "Value"}}}})
+    rows = [{"text": f"It fits, number {n}", "label": n % 2} for n in range(40)]
+    table = pa.Table.from_pylist(rows).replace_schema_metadata({"huggingface": about})
+    pq.write_table(table, tmp_path / "reviews.parquet")
+
+    one = draft(tmp_path / "reviews.parquet")
+
+    assert one.mapping is not None
+    assert ("bad", "good") == one.mapping.options
+    records = [items[0].record for items in islice(one.items(), 2)]
+    assert ['"correct":["bad"]', '"correct":["good"]'] == [
+        record.answer[1:].partition(",")[0] for record in records if isinstance(record, Problem)
+    ]

@@ -11,14 +11,15 @@ What else there is, such as `tool_calls`, belongs to what was said, and no templ
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
 from data_schemas.rows import Role
 from tasks.curation.rows import BadRow
 
-_SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT}
-"""Names in ShareGPT's layout; it uses ours too."""
+_SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT, "developer": Role.SYSTEM}
+"""Names in ShareGPT's layout, which uses ours too; and in OpenAI's since 2024."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Names of a thought: vLLM before 0.11 and DeepSeek; vLLM and OpenRouter; Ollama."""
 _DETAILS = "reasoning_details"
@@ -42,6 +43,14 @@ class Chat:
     """Its content; None = the chat ends with another's turn."""
     thought: str | None = None
     """None = the last turn has no key of a thought."""
+
+
+def turns_of(cell: object) -> object:
+    """Return the list that a text such as a cell of a CSV file writes as JSON; else the cell."""
+    if isinstance(cell, str) and cell.lstrip().startswith("[{"):
+        with suppress(ValueError):
+            return json.loads(cell)
+    return cell
 
 
 def read_chat(turns: object, name: str) -> Chat | None:

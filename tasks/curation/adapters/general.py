@@ -1,6 +1,6 @@
 """Adapters for instructions, rows in our schema and sample worlds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import cast
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
@@ -15,7 +15,7 @@ _REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
 """Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
 COMPARISON = "comparison"
 """Reason for which a row is refused that compares answers."""
-_COMPARED = ({"response1", "response2"}, {"output_1", "output_2"}, {"chosen", "rejected"})
+_COMPARED = (("response1", "response2"), ("output_1", "output_2"), ("chosen", "rejected"))
 """Columns of PandaLM, LLMBar and sets of preferences."""
 _M_IFEVAL_LANGUAGES = ("es", "fr", "ja")
 
@@ -95,7 +95,7 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
     always overwritten: a row cannot declare its own origin. Two answers of one task are refused
     with the name of what they train.
     """
-    if any(pair <= row.fields.keys() for pair in _COMPARED):
+    if compared(row.fields):
         raise BadRow(COMPARISON, "two answers of one task train a judge: eachprompt judge --files")
     fields = {name: value for name, value in row.fields.items() if value not in ("", None)}
     key = fields.get("id", row.key)
@@ -123,6 +123,12 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
         )
         items.append(Item(demonstration, demonstration.prompt_text, answers=problem))
     return items
+
+
+def compared(fields: Container[str]) -> str:
+    """Name the columns of two answers of one task; '' if there are none."""
+    pair = next((pair for pair in _COMPARED if all(name in fields for name in pair)), ())
+    return " and ".join(pair)
 
 
 def _split_chat(fields: dict[str, object]) -> None:

@@ -19,10 +19,11 @@ from data_schemas.mappings import (
 )
 from data_schemas.pass_rates import PASS_RATE
 from data_schemas.rows import Demonstration, Domain, Message, Problem, Role
+from tasks.curation.adapters.chats import Chat, read_chat, turns_of
 from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.pass_rates import is_rate
-from tasks.curation.cleaning.thoughts import as_response
+from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import UnreadCell, unread_in
 from tasks.curation.rows import BadRow, RawRow, tidy
@@ -64,14 +65,20 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
     """
     cells = {column: _cell(mapping, row, column) for column in mapping.columns}
     _check_not_blank(mapping, cells)
-    content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
+    _check_whole_turns(mapping, row)
+    chat = _chat(mapping, cells)
     system = [Message(role=Role.SYSTEM, content=_fill(mapping.system, cells))]
-    message = Message(role=Role.USER, content=_fill(mapping.prompt, cells))
+    if chat is None:
+        content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
+        messages = [Message(role=Role.USER, content=_fill(mapping.prompt, cells))]
+    else:
+        messages = [Message.model_validate(turn) for turn in chat.messages]
+        content = "\n".join(one.content for one in messages if one.role is not Role.SYSTEM)
     shared = {
         "id": f"{mapping.name}/{_fill(mapping.id, cells) or row.key}",
         "domain": mapping.domain,
         "language": _language(mapping, cells, content, language),
-        "messages": (*(system if mapping.system else []), message),
+        "messages": (*(system if mapping.system else []), *messages),
         "source": mapping.name,
         "source_row": row.source_row,
     }
@@ -83,11 +90,72 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         problem = Problem.model_validate(shared | {"verifier": mapping.verifier, "answer": answer})
         items.append(Item(problem, content, facets=facets))
     if mapping.response:
-        response = as_response(_fill(mapping.response, cells))
+        response = _response(mapping, cells, chat)
         fields = {"parent": mapping.parent, "response": response}
         demonstration = Demonstration.model_validate(shared | fields)
         items.append(Item(demonstration, content, facets=facets, answers=problem))
     return items
+
+
+def _chat(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> Chat | None:
+    """Read the turns of a prompt that is one column of turns; None if it is a text.
+
+    Raises:
+        BadRow: as `read_chat`; or its last turn is a response that the mapping does not use.
+    """
+    column = _alone(mapping.prompt)
+    turns = turns_of(cells[column]) if column else None
+    if not isinstance(turns, list) or not any(isinstance(turn, dict) for turn in turns):
+        return None
+    chat = read_chat(cast("object", turns), column)
+    if chat is not None and chat.response is not None and not mapping.response:
+        raise BadRow("unread_turn", f"{column} ends with a response, and `response` is not given")
+    return chat
+
+
+def _response(mapping: ColumnMapping, cells: Mapping[str, JsonValue], chat: Chat | None) -> str:
+    """Return the last turn of a chat, or what the template says.
+
+    Raises:
+        BadRow: the chat has no last turn of the assistant with a text.
+    """
+    if chat is None or mapping.response != mapping.prompt:
+        return as_response(_fill(mapping.response, cells))
+    if not isinstance(chat.response, str):
+        column = _alone(mapping.prompt)
+        raise BadRow("no_response", f"{column} does not end with a text of the assistant")
+    if chat.thought is None:
+        return as_response(chat.response)
+    return as_response(thought_of(chat.thought, chat.response))
+
+
+def _check_whole_turns(mapping: ColumnMapping, row: RawRow) -> None:
+    """Refuse a response that is one turn of a chat with more to it than its text.
+
+    Raises:
+        BadRow: names the key, or the turn behind it.
+    """
+    for column in placeholders(mapping.response):
+        name, _, rest = column.partition(".")
+        place = rest.partition(".")[0]
+        turns = row.cells.get(name)
+        if column in row.cells or not isinstance(turns, list) or not place.isdecimal():
+            continue
+        used = cast("list[object]", turns)[: int(place) + 1]
+        if not all(isinstance(turn, Mapping) and {"role", "from"} & turn.keys() for turn in used):
+            continue
+        chat = read_chat(used, name)
+        whole = f"`prompt` and `response` '{{{name}}}' read the chat as a whole"
+        if chat is not None and chat.thought:
+            raise BadRow("unread_key", f"{name}.{place} has a thought, which is not read: {whole}")
+        if len(turns) > len(used):
+            raise BadRow("unread_turn", f"{name}.{len(used)} is not read: {whole}")
+
+
+def _alone(template: str) -> str:
+    """Return the column that a template consists of; '' if it has more, or none."""
+    columns = list(placeholders(template))
+    return columns[0] if columns and template == f"{{{columns[0]}}}" else ""
 
 
 def _language(
@@ -202,10 +270,10 @@ def _answer(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str,
 def _fill_value(value: JsonValue, cells: Mapping[str, JsonValue], *, texts: bool) -> JsonValue:
     match value:
         case str():
-            columns = list(placeholders(value))
-            if len(columns) != 1 or value != f"{{{columns[0]}}}":
+            column = _alone(value)
+            if not column:
                 return _fill(value, cells)
-            cell = cells[columns[0]]
+            cell = cells[column]
             return _text(cell) if texts and not isinstance(cell, list | dict) else cell
         case list():
             return [_fill_value(item, cells, texts=texts) for item in value]

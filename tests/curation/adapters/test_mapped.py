@@ -457,3 +457,68 @@ def test_a_tag_of_any_spelling_is_the_tag(written: str, tag: str):
     (item,) = mapped(TEN_LINES, ROW | {"lang": written})
 
     assert tag == item.record.language
+
+
+CHAT = """
+name: chats
+domain: general
+language: en
+prompt: "{messages}"
+response: "{messages}"
+"""
+TURN = CHAT.replace('prompt: "{messages}"', 'prompt: "{messages.0.content}"').replace(
+    'response: "{messages}"', 'response: "{messages.1.content}"'
+)
+
+
+def turns(*texts: str, **keys: object) -> list[dict[str, object]]:
+    roles = ("user", "assistant")
+    chat: list[dict[str, object]] = [
+        {"role": roles[place % 2], "content": text} for place, text in enumerate(texts)
+    ]
+    return [*chat[:-1], chat[-1] | keys]
+
+
+@pytest.mark.parametrize("cell", [list, json.dumps], ids=["a list", "a text"])
+def test_a_chat_is_read_whole_with_the_thought_of_its_last_turn(cell):
+    chat = turns("Size?", "Which shoe?", "The red one.", "41", reasoning="It is 41.")
+
+    (item,) = mapped(CHAT, {"messages": cell(chat)})
+
+    assert isinstance(item.record, Demonstration)
+    assert ["Size?", "Which shoe?", "The red one."] == [m.content for m in item.record.messages]
+    assert "<think>It is 41.</think>41" == item.record.response
+
+
+@pytest.mark.parametrize(
+    ("chat", "reason"),
+    [
+        (turns("Size?", "I look.", tool_calls=[{"type": "function"}]), "unread_key"),
+        (turns("Size?", "41", weight=0), "not_trained"),
+        (turns("Size?"), "no_response"),
+    ],
+)
+def test_a_chat_that_says_more_than_its_text_is_refused(chat, reason):
+    with pytest.raises(BadRow, match=reason):
+        mapped(CHAT, {"messages": chat})
+
+
+@pytest.mark.parametrize(
+    ("chat", "reason"),
+    [
+        (turns("Size?", "I look.", tool_calls=[{"type": "function"}]), "unread_key"),
+        (turns("Size?", "41", weight=0), "not_trained"),
+        (turns("Size?", "41", reasoning="It is 41."), "unread_key"),
+        (turns("Size?", "41", "And the blue one?", "42"), "unread_turn"),
+    ],
+)
+def test_a_template_of_one_turn_loses_nothing_that_the_chat_says_besides(chat, reason):
+    with pytest.raises(BadRow, match=reason):
+        mapped(TURN, {"messages": chat})
+
+
+def test_a_chat_whose_response_no_template_uses_is_refused():
+    text = CHAT.replace('response: "{messages}"', 'verifier: final_answer\nanswer: {value: "{a}"}')
+
+    with pytest.raises(BadRow, match="unread_turn"):
+        mapped(text, {"messages": turns("Size?", "41"), "a": "41"})

@@ -1,0 +1,110 @@
+"""Find the options of an examination in a table, and how its key names the right one.
+
+Options are a list within a cell (`choices`, or ARC's `choices.text`), or columns that a letter or a
+number tells apart (`A`, `option_b`, `pilihan3`). The key is a letter, or a number from 0 or 1.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from tasks.errors import DataError
+
+Row = Mapping[str, object]
+
+LETTERS = "ABCDEFGHIJ"
+_LEAST = 2
+# "A", "option_b", "optionC", "choice 1".
+_MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J]))(?P<letter>[A-Ja-j])")
+_NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
+_KEY = re.compile(
+    r"answer|correct|gold|label|target|solution|(?:^|_)key|kunci|jawab|benar|resposta|gabarito|correta"
+    r"|respuesta|đáp|trả_lời|sagot|tamang|คำตอบ|เฉลย|答|正解",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lettered:
+    """Where the options of a question stand, and what its key says."""
+
+    options: tuple[str, ...]
+    """Paths of the options, in the order of their letters."""
+    key: str
+    """Column that names the right one."""
+    values: Mapping[str, str]
+    """What the column says -> letter."""
+
+
+def find_options(rows: Sequence[Row]) -> Lettered | None:
+    """Return the options and the key of an examination; None if the table is none.
+
+    Raises:
+        DataError: the key counts from 0 or from 1, and its values do not tell which.
+    """
+    for options in _candidates(rows[0]):
+        taken = {path.partition(".")[0] for path in options}
+        for key in (name for name in rows[0] if name not in taken and _KEY.search(name)):
+            said = {_said(row.get(key)) for row in rows} - {""}
+            if said and (values := _letters(key, said, len(options))):
+                return Lettered(options, key, values)
+    return None
+
+
+def _candidates(row: Row) -> list[tuple[str, ...]]:
+    found = [
+        tuple(f"{path}.{place}" for place in range(len(cells)))
+        for path, cells in _lists(row)
+        if _LEAST <= len(cells) <= len(LETTERS) and not {*cells} <= {*LETTERS}
+    ]
+    stems: dict[str, dict[str, str]] = {}
+    for name in row:
+        for form in (_MARKED, _NUMBERED):
+            if (match := form.fullmatch(name)) and row[name] not in (None, ""):
+                stems.setdefault(match[1].casefold(), {})[match[2].upper()] = name
+    for columns in stems.values():
+        for marks in (LETTERS, "0123456789", "123456789"):
+            run = [columns[mark] for mark in marks if mark in columns]
+            if len(run) == len(columns) >= _LEAST and marks.startswith("".join(sorted(columns))):
+                found.append(tuple(run))
+    return found
+
+
+def _lists(row: Row) -> list[tuple[str, list[str]]]:
+    """List the lists of texts of a row, and those within its objects."""
+    found: list[tuple[str, list[str]]] = []
+    for name, value in row.items():
+        if isinstance(value, list):
+            cells = cast("list[object]", value)
+            if all(isinstance(cell, str | int | float) for cell in cells):
+                found.append((name, [str(cell) for cell in cells]))
+        elif isinstance(value, Mapping):
+            inner = _lists(cast("Row", value))
+            found += [(f"{name}.{path}", cells) for path, cells in inner if "." not in path]
+    return found
+
+
+def _said(value: object) -> str:
+    return "" if value is None or isinstance(value, list | dict) else str(value).strip()
+
+
+def _letters(key: str, said: set[str], count: int) -> dict[str, str]:
+    """Return which letter each value of a key means; nothing if it is no key of these options."""
+    own = LETTERS[:count]
+    bare = {value: value.strip("(). ").upper() for value in said}
+    if all(len(one) == 1 and one in own for one in bare.values()):
+        return dict(sorted(bare.items()))
+    if not all(value.isdecimal() for value in said):
+        return {}
+    numbers = sorted(map(int, said))
+    if numbers[-1] > count or (numbers[0] == 0 and numbers[-1] == count):
+        return {}
+    if numbers[0] > 0 and numbers[-1] < count:
+        raise DataError(
+            f"{key} names the right one of {count} options by numbers from {numbers[0]} to "
+            f"{numbers[-1]}: do they count from 0 or from 1? Write the mapping by hand "
+            "(tasks/curation/README.md), with `values` that say which letter each one is"
+        )
+    first = 0 if numbers[0] == 0 else 1
+    return {str(n): own[n - first] for n in range(first, count + first)}

@@ -1,0 +1,69 @@
+"""Options and keys of examinations, found in their tables."""
+
+import json
+
+import pytest
+
+from data_schemas.rows import Demonstration, Problem
+from tasks.curation.adapters.mapped import read_mapped
+from tasks.curation.guessing import guess_mapping
+from tasks.curation.lettered import find_options
+from tasks.curation.rows import RawRow
+from tasks.errors import DataError
+
+COLOURS = ("red", "blue", "green", "grey")
+LAYOUTS = {
+    "columns": dict(zip("ABCD", COLOURS, strict=True)),
+    "named columns": {f"option_{mark}": one for mark, one in zip("abcd", COLOURS, strict=True)},
+    "numbered columns": {f"pilihan{n}": one for n, one in enumerate(COLOURS, start=1)},
+    "a list": {"choices": [*COLOURS]},
+    "a list in an object": {"choices": {"label": [*"ABCD"], "text": [*COLOURS]}},
+}
+KEYS = {
+    "letters": [*"ABCD"],
+    "small letters": [*"abcd"],
+    "in brackets": ["(A)", "(B)", "(C)", "(D)"],
+    "numbers from 0": [0, 1, 2, 3],
+    "numbers from 1": ["1", "2", "3", "4"],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("keys", KEYS)
+def test_the_option_that_the_key_names_is_the_right_one(layout: str, keys: str):
+    rows = [
+        {"question": f"What colour has item {n} in this shop?"}
+        | LAYOUTS[layout]
+        | {"answerKey": KEYS[keys][n % 4]}
+        for n in range(40)
+    ]
+
+    mapping = guess_mapping("exam", rows).mapping
+
+    for place in range(4):
+        (item, shown) = read_mapped(mapping, RawRow("exam-1", "0" * 64, rows[place]))
+        assert isinstance(item.record, Problem)
+        assert [["ABCD"[place]]] == [json.loads(item.record.answer)["correct"]]
+        assert f"{'ABCD'[place]}: {COLOURS[place]}" in item.record.prompt_text
+        assert isinstance(shown.record, Demonstration)
+        assert shown.record.response.endswith("ABCD"[place])
+
+
+def test_a_key_of_numbers_that_may_count_from_0_or_1_is_asked_about():
+    rows = [{"question": "?", "choices": [*COLOURS], "answer": 1 + n % 3} for n in range(9)]
+
+    with pytest.raises(DataError, match="count from 0 or from 1"):
+        find_options(rows)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"attr_a": "x", "attr_b": "y", "label": "shoes"},
+        {"tags": ["red", "new"], "label": "shoes"},
+        {"price1": "5", "price2": "6", "answer": "It comes on Monday."},
+        {"A": "1", "C": "2", "answer": "A"},
+    ],
+)
+def test_other_columns_are_no_options(row: dict[str, object]):
+    assert find_options([row] * 9) is None
