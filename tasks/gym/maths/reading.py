@@ -86,6 +86,43 @@ _RATIO = re.compile(
     r"razón|proporción|rapport|verhältnis)|t[ỉỷ] (?:số|lệ)|อัตราส่วน|比",
     re.IGNORECASE,
 )
+_STEMS = {
+    _PERCENT: (
+        "cent",
+        "cient",
+        "%",
+        "persen",
+        "peratus",
+        "prozent",
+        "phần",
+        "เปอร์",
+        "ร้อยละ",
+        "百分",
+    ),
+    _FRACTION_OF_ONE: (
+        *("probab", "chance", "likelihood", "fracti", "fracci", "fraç", "proportion", "peluang"),
+        *("pecahan", "kebarangkalian", "wahrscheinlichkeit", "xác", "phân", "ความน่า", "เศษส่วน"),
+        *("概", "機", "机", "分"),
+    ),
+    _ANGLE: ("angle", "∠", "sudut", "góc", "มุม", "角", "ngulo", "winkel"),
+    _VECTOR: ("ctor", "ktor", "etor", "vecteur", "véc", "vectơ", "เวกเตอร์", "向量"),
+    _RATIO: (
+        *("ratio", "proportion", "odds", "scale", "skala", "rasio", "nisbah", "perbandingan"),
+        *(
+            "razão",
+            "proporç",
+            "proporc",
+            "razón",
+            "rapport",
+            "verhältnis",
+            "tỉ ",
+            "tỷ ",
+            "อัตรา",
+            "比",
+        ),
+    ),
+}
+"""Parts of words of which each match of a pattern has one: to look for them costs a tenth."""
 # "12:30", "9:05"; 1:4 is no time.
 _TIME = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d(?:\W?[ap]m)?", re.IGNORECASE)
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
@@ -127,15 +164,16 @@ class AnswerForm:
     def of(cls, text: str) -> "AnswerForm":
         """Read the text of a problem."""
         bases = {_base(match["number"] or match["script"]) for match in _BASE.finditer(text)}
-        bases |= {base for word, base in _NAMED_BASES.items() if word in text.casefold()}
+        folded = text.casefold()
+        bases |= {base for word, base in _NAMED_BASES.items() if word in folded}
         return cls(
-            percent=_PERCENT.search(text) is not None,
-            dozens="dozen" in text.casefold(),
+            percent=_asks(_PERCENT, text, folded),
+            dozens="dozen" in folded,
             bases=frozenset(bases),
-            fraction=_FRACTION_OF_ONE.search(text) is not None,
-            angle=_angle(text),
-            vector=_VECTOR.search(text) is not None,
-            ratio=_RATIO.search(text) is not None,
+            fraction=_asks(_FRACTION_OF_ONE, text, folded),
+            angle=_angle(text, folded),
+            vector=_asks(_VECTOR, text, folded),
+            ratio=_asks(_RATIO, text, folded),
             letters=frozenset(_LETTER.findall(text)),
             calls=frozenset(_calls(text)),
             words=text,
@@ -289,8 +327,12 @@ def _renamed(answer: Answer, old: str, new: str) -> Answer:
     )
 
 
-def _angle(text: str) -> str:
-    if not _ANGLE.search(text):
+def _asks(pattern: re.Pattern[str], text: str, folded: str) -> bool:
+    return any(stem in folded for stem in _STEMS[pattern]) and bool(pattern.search(text))
+
+
+def _angle(text: str, folded: str) -> str:
+    if not _asks(_ANGLE, text, folded):
         return ""
     return "radians" if _RADIANS.search(text) else "degrees" if _DEGREES.search(text) else "any"
 
