@@ -284,12 +284,14 @@ _NEGATED = _folded(
 )
 # "a is not wrong"
 _NOT_FALSE = re.compile(rf"(?:(?<!\w)(?:not|never)|n't|n t) (?:\w+ )?(?:{_FALSE})(?!\w)")
+_GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
 MAX_SHORT = 4
 """Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
 _UNREAD = frozenset({"ja", "ko"})
 """Languages in which nothing is read but what is written as in another one."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
 """Follows the option: "B is the correct answer", B是正确的选项."""
+_IS_TRUE = re.compile(r"(?<!\w)true(?!\w)(?! (?:answer|option|choice|one))")
 _HYPOTHESIS = re.compile(
     r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what|jika|kalau|andai\w*|bila|apakah|qual|cuál|"
     r"quelle|welche|quale|si (?:la|el)|se (?:a|la)|wenn|falls|ob|nếu|giả sử)(?!\w)|如果|"
@@ -501,12 +503,16 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
     if _NOT_FALSE.search(clause) or (_AFFIRMED.search(clause) and not _NEGATED.search(clause)):
         return True
     is_last = any(clause.endswith(name) for name in named) and not _REASON.match(clause)
+    if re.search(r"\d [a-z]$", bordered):  # a unit: "it is 25 c"
+        return False
     return is_last and words <= MAX_SHORT and not _NEGATED.search(clause)
 
 
 def _opening(text: str, names: Collection[str]) -> str:
     """Return the option that a text begins with, unless it begins with a list of options."""
     first = clauses(text[:WINDOW]).partition("|")[0].strip()
+    if first.count(" ") >= MAX_SHORT and _GOES_ON.match(clauses(text[:WINDOW]).removeprefix(first)):
+        return ""  # the wording of an option in a sentence about it
     rest = (line for line in text.splitlines()[1:] if not _MARKER.search(line))
     lines = (clauses(line).partition("|")[0].strip() for line in rest)
     return (
@@ -530,7 +536,8 @@ def _announced_backwards(text: str, names: Collection[str]) -> Iterator[tuple[in
         clause = _clause(text, marker.start())
         words = fold(clause)
         name = max((name for name in names if _ends_with(words, name)), key=len, default="")
-        if name and not _HYPOTHESIS.search(clause):
+        proves = len(name) == 1 and words == name and _IS_TRUE.search(marker[0])  # "g is true"
+        if name and not proves and not _HYPOTHESIS.search(clause):
             yield *marker.span(), f"{name} |"
 
 

@@ -775,6 +775,7 @@ BOXES = {
         "I choose B over A.",
         "The answer is B because A, which is red, would need paint. C is green.",
         "The answer is B, but A is tempting for those who read fast.",
+        "B\n\nIts mass is m = 2 A. At 25 C it is 0.5 C.",
         "B is correct. A describes a red box, which does not fit.",
         "The answer is B.\n\nWhy not A? Because it is red. A is tempting but too small.",
         "Jawaban: B. A terlalu kecil, sedangkan C berwarna hijau.",

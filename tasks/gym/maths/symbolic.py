@@ -40,6 +40,7 @@ class SymbolicResult(StrEnum):
     DIFFERENT = "different"
     GOLD_UNREAD = "gold cannot be read"
     UNREAD = "answer cannot be read"
+    OUT_OF_TIME = "out of time"
 
 
 class _OutOfTime(BaseException):
@@ -66,7 +67,7 @@ def compare(gold: str, candidate: str, cpu_s: float = CPU_S) -> tuple[SymbolicRe
             ours = _parsed(candidate) if theirs else []
             outcome = _verified(theirs, ours) if ours else SymbolicResult.UNREAD
     except _OutOfTime:
-        outcome = SymbolicResult.UNREAD
+        outcome = SymbolicResult.OUT_OF_TIME
     return outcome if theirs else SymbolicResult.GOLD_UNREAD, time.process_time() - start
 
 
