@@ -284,6 +284,8 @@ _NEGATED = _folded(
 )
 # "a is not wrong"
 _NOT_FALSE = re.compile(rf"(?:(?<!\w)(?:not|never)|n't|n t) (?:\w+ )?(?:{_FALSE})(?!\w)")
+# "it is 25 c"
+_UNIT = re.compile(r"\d [a-z]$")
 _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
 MAX_SHORT = 4
 """Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
@@ -503,8 +505,7 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
     if _NOT_FALSE.search(clause) or (_AFFIRMED.search(clause) and not _NEGATED.search(clause)):
         return True
     is_last = any(clause.endswith(name) for name in named) and not _REASON.match(clause)
-    if re.search(r"\d [a-z]$", bordered):  # a unit: "it is 25 c"
-        return False
+    is_last = is_last and not _UNIT.search(bordered)
     return is_last and words <= MAX_SHORT and not _NEGATED.search(clause)
 
 

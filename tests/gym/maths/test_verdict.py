@@ -317,3 +317,16 @@ def test_work_that_an_answer_leaves_to_its_reader_is_no_answer(verify, work: str
 
     assert (0.0, "wrong") == (verdict.score, verdict.reason)
     assert "math-verify" not in verdict.detail
+
+
+@pytest.mark.slow
+def test_work_of_a_gold_that_takes_too_long_is_no_fault_of_the_answer() -> None:
+    gold = r"\int_{0}^{\pi} \frac{x \sin x}{1+\cos^2 x} dx"
+    one = problem_of(gold)
+
+    assert 1.0 == final_answer.verify(one, rf"\boxed{{{gold}}}").score
+    assert None is final_answer.verify(one, r"\boxed{\frac{\pi^2}{4}}").score
+    assert (
+        0.0
+        == final_answer.verify(one, r"\boxed{\int_{0}^{1} \frac{x \sin x}{1+\cos^2 x} dx}").score
+    )
