@@ -65,6 +65,7 @@ class AdvantageSettings(Choice):
 
 _LAB = "tasks/lab/terms"
 MOVED = {
+    "rl_zvp_alpha": "{kind: rl_zvp, alpha: 0.1}",
     "budget_per_response": "{kind: token_budget, tokens_per_response: 12800}",
     "truncate_last": "{kind: token_budget, truncate_last: false}",
     "stale_below": "{kind: stale, above_nats: 0.5}",
@@ -87,7 +88,7 @@ def refuse_moved(values: object, group: str) -> object:
         if isinstance(values, dict) and name in values:
             raise ValueError(
                 f"{group}.{name} is a term of the phase, in the order in which they act: "
-                f"terms: [{term}]"
+                f"terms: [{term}]; [] = none"
             )
     return cast("object", values)
 
@@ -144,7 +145,6 @@ class ZeroVarianceSettings(Settings):
         description="tokens of all refills of a step, as a share of its first draw's: prompts are "
         "refilled while their mean cost fits; 0 = only refill_rounds bounds them",
     )
-    rl_zvp_alpha: float = Field(default=0.1, ge=0.0, description="RL-ZVP: 0.10 best; 0 = off")
     std_floor: float = Field(
         default=0.05, ge=0.0, description="of the divisor, against amplified penalties"
     )
@@ -156,7 +156,8 @@ class ZeroVarianceSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _skips_are_a_choice(cls, values: object) -> object:
+    def _skips_and_terms_are_choices(cls, values: object) -> object:
+        values = refuse_moved(values, "zero_variance")
         if isinstance(values, dict) and "skip_above" in values:
             raise ValueError(
                 f"skip_above {values['skip_above']} is a setting of one rule of skips: "
@@ -490,9 +491,9 @@ class RLSettings(Settings):
     )
     loss: LossSettings = LossSettings()
     terms: tuple[TermSettings, ...] = Field(
-        default=(),
+        default=(TermSettings(kind="rl_zvp"),),
         description="what acts on the tokens of a step beside the loss, in this order: "
-        "[{kind: kl, weight: 1.0e-3}]; one's own: my_term.py:Name",
+        "[{kind: rl_zvp}, {kind: kl, weight: 1.0e-3}]; one's own: my_term.py:Name",
     )
     zero_variance: ZeroVarianceSettings = ZeroVarianceSettings()
     rewards: RewardSettings = RewardSettings()
@@ -559,17 +560,11 @@ class RLSettings(Settings):
 
     @model_validator(mode="after")
     def _nothing_needs_the_pass_that_is_skipped(self) -> Self:
-        if self.recomputes:
-            return self
-        needing = {
-            "zero_variance.rl_zvp_alpha needs the entropies": self.zero_variance.rl_zvp_alpha > 0.0,
-            "router_replay 'r2' needs the routes": self.router_replay is RouterReplay.R2,
-        }
-        for need in (name for name, needs in needing.items() if needs):
+        if not self.recomputes and self.router_replay is RouterReplay.R2:
             raise ValueError(
                 "engines.mismatch.old_policy 'rollout' skips the trainer's pass before the "
-                f"updates, and {need} of that pass; set "
-                "zero_variance.rl_zvp_alpha to 0 and router_replay to 'r3' or 'off'"
+                "updates, and router_replay 'r2' needs the routes of that pass; set router_replay "
+                "to 'r3' or 'off'"
             )
         return self
 

@@ -228,7 +228,6 @@ def test_a_single_update_starts_away_from_a_policy_that_only_the_rollouts_know()
             num_mini_batches=1,
             loss={"kind": "grpo", "clip_low": 0.1},
             terms=[{"kind": "tasks/lab/terms/kl_cov.py:KLCov"}],
-            zero_variance={"rl_zvp_alpha": 0.0},
             **mismatch,
         )
     )
@@ -236,15 +235,23 @@ def test_a_single_update_starts_away_from_a_policy_that_only_the_rollouts_know()
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_a_loss_alone_leaves_nothing_without_effect(kind):
-    zero_variance = {"rl_zvp_alpha": 0.0} if kind == "gmpo" else {}
+    terms = {} if LOSSES[kind].token_advantages else {"terms": []}
 
-    assert [] == without_effect(settings_with(loss={"kind": kind}, zero_variance=zero_variance))
+    assert [] == without_effect(settings_with(loss={"kind": kind}, **terms))
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"loss": {"kind": "gmpo"}}, r"rl_zvp_alpha 0\.1 gives tokens their own; set it to 0"),
+        ({"loss": {"kind": "gmpo"}}, r"'rl_zvp' gives tokens their own; leave it out of terms"),
+        (
+            {"terms": [{"kind": "kl"}, {"kind": "rl_zvp"}]},
+            r"'rl_zvp' gives advantages, which the terms before it would not see; list it first",
+        ),
+        (
+            {"zero_variance": {"rl_zvp_alpha": 0.0}},
+            r"terms: \[\{kind: rl_zvp, alpha: 0\.1\}\]; \[\] = none",
+        ),
         ({"advantage": "maxrl", "rewards": {"maths": "rule"}}, r"scores below 0; use 'value'"),
         (
             {

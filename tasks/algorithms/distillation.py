@@ -49,7 +49,7 @@ class TeacherSignal:
     """Of the teacher, nats, where the blend weighs by it."""
 
     def weigh(self, step: StepSignal) -> StepEffect:
-        """Blend the advantages of the rewards with its own, as the first term of a step does."""
+        """Blend the advantages of the rewards with its own."""
         advantages_NT = with_teacher(
             step.advantages_NT,
             step.old_NT,

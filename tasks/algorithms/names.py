@@ -34,6 +34,7 @@ MERGE_METHODS = {
     "slerp": "tasks.algorithms.merging.slerp:Slerp",
 }
 TERMS = {
+    "rl_zvp": "tasks.algorithms.terms.rl_zvp:RLZVP",
     "token_budget": "tasks.algorithms.terms.token_budget:TokenBudget",
     "tis": "tasks.algorithms.terms.tis:TIS",
     "icepop": "tasks.algorithms.terms.icepop:IcePop",

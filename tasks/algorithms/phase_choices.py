@@ -3,7 +3,7 @@
 What a choice needs it says itself: nothing here knows one by its name.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
@@ -13,7 +13,7 @@ from data_schemas.rows import Domain
 from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
 from tasks.algorithms.skips import table as skips
-from tasks.algorithms.terms.protocol import EngineGap
+from tasks.algorithms.terms.protocol import EngineGap, Term
 from tasks.algorithms.terms.table import TERMS, find_terms
 from tasks.errors import SettingsError
 
@@ -30,11 +30,6 @@ def require_fit(settings: RLSettings) -> None:
     loss, estimator = table.find(settings.loss), advantages.find(settings)
     skip = skips.find(settings)
     kind, own, rewards = settings.loss.kind, settings.advantage.kind, settings.rewards
-    if not loss.token_advantages and settings.zero_variance.rl_zvp_alpha:
-        raise SettingsError(
-            f"loss.kind {kind!r} has one advantage per response, and zero_variance.rl_zvp_alpha "
-            f"{settings.zero_variance.rl_zvp_alpha:g} gives tokens their own; set it to 0"
-        )
     if loss.needs_entropy and not settings.recomputes:
         raise SettingsError(
             "engines.mismatch.old_policy 'rollout' skips the trainer's pass before the updates, "
@@ -69,12 +64,6 @@ def require_fit(settings: RLSettings) -> None:
             f"group_bounds compares groups of different sizes, and what advantage {own!r} expects "
             "depends on the size; use 'rloo', or leave group_bounds out"
         )
-    if settings.group_bounds and settings.zero_variance.rl_zvp_alpha:
-        raise SettingsError(
-            "group_bounds compares groups of different sizes, and zero_variance.rl_zvp_alpha "
-            f"{settings.zero_variance.rl_zvp_alpha:g} acts on more of them the smaller they are; "
-            "set it to 0, or leave group_bounds out"
-        )
     _require_terms_fit(settings)
 
 
@@ -94,7 +83,10 @@ def _require_terms_fit(settings: RLSettings) -> None:
     for kind in kinds:
         if kinds.count(kind) > 1:
             raise SettingsError(f"terms has {kind!r} {kinds.count(kind)} times; list it once")
-    for kind, term in zip(kinds, find_terms(settings.terms), strict=True):
+    terms = find_terms(settings.terms)
+    for place, (kind, term) in enumerate(zip(kinds, terms, strict=True)):
+        if term.trains_zero_variance:
+            _require_zero_variance_fits(settings, kind, terms[:place])
         if term.needs_entropy and not settings.recomputes:
             raise SettingsError(
                 "engines.mismatch.old_policy 'rollout' skips the trainer's pass before the "
@@ -127,6 +119,30 @@ def notices(settings: RLSettings) -> list[str]:
     """
     require_fit(settings)
     return without_effect(settings)
+
+
+def _require_zero_variance_fits(settings: RLSettings, kind: str, before: Sequence[Term]) -> None:
+    """Refuse a term that trains zero-variance groups where the phase cannot have one."""
+    if not all(term.trains_zero_variance for term in before):
+        raise SettingsError(
+            f"the term {kind!r} gives advantages, which the terms before it would not see; list it "
+            "first"
+        )
+    if not table.find(settings.loss).token_advantages:
+        raise SettingsError(
+            f"loss.kind {settings.loss.kind!r} has one advantage per response, and the term "
+            f"{kind!r} gives tokens their own; leave it out of terms"
+        )
+    if settings.group_bounds:
+        raise SettingsError(
+            f"group_bounds compares groups of different sizes, and the term {kind!r} acts on more "
+            "of them the smaller they are; leave it out of terms, or leave group_bounds out"
+        )
+
+
+def trains_zero_variance(settings: RLSettings) -> bool:
+    """Return whether groups whose rewards are all equal are trained: a term gives advantages."""
+    return any(term.trains_zero_variance for term in find_terms(settings.terms))
 
 
 def counts_all_responses(settings: RLSettings) -> bool:

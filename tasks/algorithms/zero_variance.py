@@ -1,15 +1,14 @@
-"""Advantages of zero-variance groups (RL-ZVP), and the rate of such groups.
+"""The rate of zero-variance groups, and how it is predicted.
 
-Source: RL-ZVP (arXiv 2509.21880); CompassMax A.4. The paper skips prompts of certain outcome and
-gives no predictor: the prediction from records is ours [I].
-Letters: N sequences (of a fit: observations), T tokens, F inputs.
+Source: CompassMax A.4. The paper skips prompts of certain outcome and gives no predictor: the
+prediction from records is ours [I]. What such groups teach is a term (terms/rl_zvp.py).
+Letters: N observations, F inputs.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
@@ -137,25 +136,3 @@ def fit_logistic(
         curvature_FF = inputs_NF.T @ curved_NF + np.eye(len(weights_F))
         weights_F = weights_F + np.linalg.solve(curvature_FF, slope_F)
     return weights_F
-
-
-def rl_zvp_advantages(
-    entropy_NT: torch.Tensor, mask_NT: torch.Tensor, correct_N: torch.Tensor, *, alpha: float
-) -> torch.Tensor:
-    """Token-level advantages for sequences of zero-variance groups.
-
-    All correct: +alpha * H. All wrong: -alpha * (max H of the response - H), so its most
-    uncertain token is not penalised and its most confident tokens are penalised most.
-
-    Args:
-        entropy_NT: detached full-vocabulary entropy in nats at the sampling temperature.
-        mask_NT: True on response tokens; the maximum is taken over these only.
-        correct_N: True if the zero-variance group solved the problem, False if it failed.
-
-    Returns:
-        [N, T], zero outside the mask; zeros for a sequence without tokens.
-    """
-    inside_NT = entropy_NT.masked_fill(~mask_NT, 0.0)
-    highest_N1 = inside_NT.amax(dim=1, keepdim=True)
-    signed_NT = torch.where(correct_N[:, None], inside_NT, inside_NT - highest_N1)
-    return (alpha * signed_NT).masked_fill(~mask_NT, 0.0)

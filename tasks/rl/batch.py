@@ -29,7 +29,6 @@ from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.phase_choices import counts_all_responses
 from tasks.algorithms.routing import Traces
-from tasks.algorithms.zero_variance import rl_zvp_advantages
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
 from tasks.rl.groups import CollectedGroup, error_rates
@@ -51,7 +50,7 @@ class StepBatch:
     """(group, sample) of every sequence."""
     advantages_N: torch.Tensor
     zero_variance_N: torch.Tensor
-    """True: token-level RL-ZVP advantages are added after the old-log-prob pass."""
+    """True: its group has equal rewards, and a term gives its tokens advantages."""
     correct_N: torch.Tensor
     num_sequences: int
     """Sequences that the loss divides by, those that are left out included."""
@@ -122,7 +121,7 @@ def build(
     advantages_PG, weights_P = scalar_advantages(settings, groups), prompt_weights(groups)
     acts_on_all = counts_all_responses(settings)
     places: list[tuple[int, int]] = []
-    by_zvp: list[bool] = []
+    zero_variance: list[bool] = []
     for place, entry in enumerate(groups):
         flat = entry.outcome is GroupOutcome.ZERO_VARIANCE_TRAINED
         for sample, item in enumerate(entry.group.rollouts):
@@ -131,13 +130,13 @@ def build(
             is_taught = (place, sample) in taught
             if has_advantage or is_taught or acts_on_all:
                 places.append((place, sample))
-                by_zvp.append(signed)
+                zero_variance.append(signed)
     items = [groups[place].group.rollouts[sample] for place, sample in places]
     return StepBatch(
         tokens=token_batch(items, use_routes=settings.router_replay is RouterReplay.R3),
         owners=places,
         advantages_N=torch.tensor([float(advantages_PG[owner]) for owner in places]),
-        zero_variance_N=torch.tensor(by_zvp, dtype=torch.bool),
+        zero_variance_N=torch.tensor(zero_variance, dtype=torch.bool),
         correct_N=torch.tensor([item.verdict.solved for item in items], dtype=torch.bool),
         num_sequences=sum(len(entry.group.rollouts) for entry in groups),
         num_tokens=sum(
@@ -225,16 +224,12 @@ def token_batch(
     )
 
 
-def token_advantages(settings: RLSettings, batch: StepBatch, old: TokenScores) -> torch.Tensor:
-    """Scalar advantages on every response token, plus RL-ZVP's on zero-variance groups. [N, T]"""
+def token_advantages(batch: StepBatch) -> torch.Tensor:
+    """Scalar advantages on every response token. [N, T]"""
     response_NT = batch.tokens.response_NT
     if not batch.owners:
         return torch.zeros(response_NT.shape)
-    advantages_NT = batch.advantages_N[:, None] * response_NT
-    zvp_NT = rl_zvp_advantages(
-        old.entropy_NT, response_NT, batch.correct_N, alpha=settings.zero_variance.rl_zvp_alpha
-    )
-    return advantages_NT + zvp_NT.where(batch.zero_variance_N[:, None], 0.0)
+    return torch.where(response_NT, batch.advantages_N[:, None], 0.0)
 
 
 def score_as_drawn(

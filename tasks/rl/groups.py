@@ -28,6 +28,7 @@ from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages.grouped import has_variance
 from tasks.algorithms.kept_sets import join_kept
 from tasks.algorithms.noisy_verdicts import no_contrast_probability
+from tasks.algorithms.phase_choices import trains_zero_variance
 from tasks.algorithms.zero_variance import noise_range
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
@@ -218,9 +219,9 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
         return GroupOutcome.ZERO_VARIANCE_JUDGED
     if SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
         return GroupOutcome.ZERO_VARIANCE_PARTIAL
-    if settings.zero_variance.rl_zvp_alpha == 0.0:
-        return GroupOutcome.ZERO_VARIANCE_IDLE
-    return GroupOutcome.ZERO_VARIANCE_TRAINED
+    if trains_zero_variance(settings):
+        return GroupOutcome.ZERO_VARIANCE_TRAINED
+    return GroupOutcome.ZERO_VARIANCE_IDLE
 
 
 def is_tie(settings: RLSettings, group: RolloutGroup) -> bool:

@@ -19,7 +19,7 @@ from tasks.algorithms.terms.table import find_terms
 from tasks.algorithms.terms.token_budget import SEED_STRIDE
 from tasks.engines.protocols import TokenBatch, TokenScores
 from tasks.errors import DataError
-from tasks.rl.batch import StepBatch
+from tasks.rl.batch import StepBatch, token_advantages
 
 
 def step_seed(settings: RLSettings, step: int) -> int:
@@ -78,7 +78,6 @@ def first_signal(
     settings: RLSettings,
     batch: StepBatch,
     scores: tuple[TokenScores, TokenScores],
-    advantages_NT: torch.Tensor,
     rows: tuple[torch.Tensor, ...],
     *,
     vocabulary: int,
@@ -93,7 +92,6 @@ def first_signal(
         settings: of the phase.
         batch: of the step.
         scores: before the first update, and those behind the prompts as drawn.
-        advantages_NT: of the rewards.
         rows: of every update.
         vocabulary: tokens of the model.
         step: number of the step.
@@ -121,8 +119,10 @@ def first_signal(
         rollout_NT=batch.tokens.columns["rollout_logprobs"],
         entropy_NT=old.entropy_NT,
         reference_NT=reference_NT,
+        zero_variance_N=batch.zero_variance_N,
+        correct_N=batch.correct_N,
         totals=totals,
-        advantages_NT=advantages_NT,
+        advantages_NT=token_advantages(batch),
         plan=plan,
         weights_NT=torch.ones(response_NT.shape),
         kept_NT=response_NT,

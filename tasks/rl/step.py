@@ -22,7 +22,13 @@ from tasks.algorithms.distillation import TeacherSignal
 from tasks.algorithms.router_shift import OLD_SCORES
 from tasks.algorithms.routing import disagreement, disagreement_by_layer
 from tasks.algorithms.schedules import warmup_constant
-from tasks.algorithms.terms.fold import auxiliary_of, fold_step, lost_tokens, term_metrics
+from tasks.algorithms.terms.fold import (
+    acting_in_order,
+    auxiliary_of,
+    fold_step,
+    lost_tokens,
+    term_metrics,
+)
 from tasks.algorithms.terms.protocol import StepSignal, Term
 from tasks.algorithms.terms.table import find_terms
 from tasks.engines.protocols import (
@@ -44,7 +50,6 @@ from tasks.rl.batch import (
     score_as_drawn,
     score_as_taught,
     taught_prompts,
-    token_advantages,
 )
 from tasks.rl.collector import StepRollouts
 from tasks.rl.ledger import (
@@ -157,12 +162,11 @@ def one_step(
     if lesson is not None:
         clock.lap("teacher")
     signal = fold_step(
-        terms if lesson is None else (lesson, *terms),
+        acting_in_order(terms, lesson),
         first_signal(
             settings,
             batch,
             (old, sampled),
-            token_advantages(settings, batch, old),
             rows,
             vocabulary=engines.vocabulary,
             step=collected.step,

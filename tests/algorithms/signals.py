@@ -18,6 +18,8 @@ def signal_of(mask_NT: torch.Tensor, **tensors: object) -> StepSignal:
         "rollout_NT": zero_NT,
         "entropy_NT": zero_NT,
         "reference_NT": zero_NT,
+        "zero_variance_N": torch.zeros(len(mask_NT), dtype=torch.bool),
+        "correct_N": torch.zeros(len(mask_NT), dtype=torch.bool),
         "totals": whole_step(mask_NT),
         "advantages_NT": zero_NT,
         "plan": unclipped(mask_NT, sequence_mean_weights(mask_NT)),

@@ -113,9 +113,10 @@ from tasks.algorithms.terms.fold import fold_step
 from tasks.algorithms.terms.protocol import StepSignal
 from tasks.algorithms.terms.table import find_terms
 
-one = torch.ones(1, 1)
+one, no = torch.ones(1, 1), torch.zeros(1, dtype=torch.bool)
 signal = StepSignal(
-    one.bool(), one, one, one, one, None, whole_step(one.bool()), one, unclipped(one, one), one, one
+    *(one.bool(), one, one, one, one, None, no, no, whole_step(one.bool())),
+    *(one, unclipped(one, one), one, one),
 )
 weights_NT = fold_step(find_terms(settings.rl_one.terms), signal).weights_NT
 print(weights_NT.tolist(), rows["rl_one.terms[0].share"])

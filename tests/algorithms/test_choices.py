@@ -58,10 +58,10 @@ def judgement(settings: RLSettings) -> tuple[str, list[str]]:
     [
         {},
         {"num_mini_batches": 1},
-        {"zero_variance": {"rl_zvp_alpha": 0.0, "std_floor": 0.1}},
+        {"terms": [], "zero_variance": {"std_floor": 0.1}},
         {
             "engines": {"mismatch": {"old_policy": "rollout"}},
-            "zero_variance": {"rl_zvp_alpha": 0.0},
+            "terms": [],
         },
         {"rewards": {"error_rates": {"choice": {"false_positive": 0.1}}}},
     ],

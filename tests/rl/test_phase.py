@@ -19,7 +19,7 @@ from data_schemas.rl_settings import (
     MismatchSettings,
     RewardSettings,
     RouterReplay,
-    ZeroVarianceSettings,
+    TermSettings,
 )
 from data_schemas.rows import Domain
 from data_schemas.verdicts import scored
@@ -395,13 +395,12 @@ def test_a_kl_to_the_start_model_is_zero_until_the_first_update(phase_in, tmp_pa
     ),
 )
 def test_every_loss_and_replay_mode_trains(phase_in, tmp_path, kind, replay, scorer):
-    alpha = 0.1 if LOSSES[kind].token_advantages else 0.0
     phase = phase_in(
         tmp_path,
         steps=1,
         loss=LossSettings(kind=kind),
         router_replay=replay,
-        zero_variance=ZeroVarianceSettings(rl_zvp_alpha=alpha),
+        terms=(TermSettings(kind="rl_zvp"),) if LOSSES[kind].token_advantages else (),
     )
 
     (record,) = train(phase, scorer())

@@ -17,7 +17,6 @@ from data_schemas.rl_settings import (
     MismatchSettings,
     OldPolicy,
     RouterReplay,
-    ZeroVarianceSettings,
 )
 from data_schemas.rollouts import RolloutGroup, RouterTrace, ScoredRollout
 from data_schemas.verdicts import scored
@@ -145,19 +144,16 @@ def prepared(now, groups):
     old = step.old_scores(now, batch)
     rows = split(now.settings, len(batch.owners), 1)
     terms = find_terms(now.settings.terms)
-    signal = fold_step(
-        terms,
-        first_signal(
-            now.settings,
-            batch,
-            (old, old),
-            torch.zeros(old.entropy_NT.shape),
-            rows,
-            vocabulary=288,
-            step=1,
-            reference_NT=step.reference_scores(now, batch),
-        ),
+    first = first_signal(
+        now.settings,
+        batch,
+        (old, old),
+        rows,
+        vocabulary=288,
+        step=1,
+        reference_NT=step.reference_scores(now, batch),
     )
+    signal = fold_step(terms, replace(first, advantages_NT=torch.zeros(old.entropy_NT.shape)))
     return batch, old, step.replaying_batch(now, batch, old, signal, terms)
 
 
@@ -237,7 +233,7 @@ def test_recorded_log_probs_are_the_old_ones_and_the_gate_measures_a_sample(run,
         trainer=NotingTrainer(nats=-2.3),
         engines=EngineSettings(mismatch=mismatch),
         loss=LossSettings(kind="grpo"),
-        zero_variance=ZeroVarianceSettings(rl_zvp_alpha=0.0),
+        terms=(),
         num_mini_batches=1,
     )
     many = [replace(entry, round=n) for n in range(8) for entry in groups]

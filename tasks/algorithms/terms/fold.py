@@ -29,6 +29,13 @@ class ActsOnStep(Protocol):
         ...
 
 
+def acting_in_order(terms: Sequence[Term], lesson: ActsOnStep | None) -> list[ActsOnStep]:
+    """Put a teacher's lesson behind the terms that give advantages, and before all others."""
+    giving = [term for term in terms if term.trains_zero_variance]
+    others = [term for term in terms if not term.trains_zero_variance]
+    return [*giving, *others] if lesson is None else [*giving, lesson, *others]
+
+
 def fold_step(terms: Iterable[ActsOnStep], step: StepSignal) -> StepSignal:
     """Let the terms act on a step, in their order.
 

@@ -73,6 +73,10 @@ class StepSignal:
     skip the trainer's pass."""
     reference_NT: torch.Tensor | None
     """Log-probabilities of the phase's start model, where a term needs them."""
+    zero_variance_N: torch.Tensor
+    """bool: of a group whose rewards are equal, which is trained all the same."""
+    correct_N: torch.Tensor
+    """bool: solved its problem."""
     totals: StepTotals
     advantages_NT: torch.Tensor
     plan: TokenPlan
@@ -158,6 +162,9 @@ class Term(Settings, ABC):
     """It acts on routers, which a dense model lacks."""
     needs_router_scores: ClassVar[bool] = False
     """It reads how the router scores replayed experts (algorithms/router_shift.py)."""
+    trains_zero_variance: ClassVar[bool] = False
+    """It gives tokens of groups with equal rewards advantages of their own, so that these groups
+    are trained. Such terms are listed first: a teacher and all other terms see what they give."""
     off_policy: ClassVar[bool] = False
     """It changes nothing where every update starts from the old policy."""
 

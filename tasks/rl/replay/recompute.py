@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from data_schemas.rl_settings import RLSettings
 from tasks.algorithms.router_shift import SHIFT
-from tasks.algorithms.terms.fold import fold_step
+from tasks.algorithms.terms.fold import acting_in_order, fold_step
 from tasks.algorithms.terms.table import find_terms
 from tasks.engines.protocols import TokenBatch
 from tasks.engines.recording_loss import LossCall
 from tasks.errors import DataError
 from tasks.rl import gate, objective
 from tasks.rl import step_snapshot as snapshots
-from tasks.rl.batch import StepBatch, build, token_advantages
+from tasks.rl.batch import StepBatch, build
 from tasks.rl.ledger import mismatch_of, slices_of_mismatch
 from tasks.rl.step_snapshot import StepOutputs, StepSnapshot
 from tasks.store.files import canonical_json
@@ -76,12 +76,11 @@ def repeat(snapshot: StepSnapshot, settings: RLSettings) -> StepRepetition:
     terms = find_terms(acting)
     reference = snapshot.inputs.get("reference_logprobs_NT")
     signal = fold_step(
-        terms if lesson is None else (lesson, *terms),
+        acting_in_order(terms, lesson),
         objective.first_signal(
             settings,
             batch,
             (old, snapshots.drawn_scores(snapshot)),
-            token_advantages(settings, batch, old),
             rows,
             vocabulary=snapshot.vocabulary,
             step=snapshot.step,

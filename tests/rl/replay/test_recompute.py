@@ -34,7 +34,7 @@ STEPS = {
     "recorded log-probs as the old ones, in bf16": {
         "group_size": 16,  # so that some have contrast under any processor's kernels
         "loss": LossSettings(kind="dapo"),
-        "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0),
+        "terms": (),
         "engines": EngineSettings(
             precision=Precision.BF16, mismatch=MismatchSettings(old_policy=OldPolicy.ROLLOUT)
         ),
@@ -58,7 +58,7 @@ STEPS = {
     "groups of several sizes": {
         "group_bounds": (2, 8),
         "advantage": AdvantageSettings(kind="rloo"),
-        "zero_variance": ZeroVarianceSettings(rl_zvp_alpha=0.0),
+        "terms": (),
     },
     "dapo with a token budget and a reference": {
         "loss": LossSettings(kind="dapo"),

@@ -8,7 +8,7 @@ from data_schemas.rl_settings import (
     JudgeKind,
     JudgeSettings,
     RewardSettings,
-    ZeroVarianceSettings,
+    TermSettings,
 )
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
@@ -33,18 +33,18 @@ def group(problems, make_rollout):
 
 
 @pytest.mark.parametrize(
-    ("scores", "alpha", "outcome"),
+    ("scores", "zvp", "outcome"),
     [
-        ([1.0, 0.0, 1.0], 0.1, GroupOutcome.NON_ZERO_VARIANCE),
-        ([1.0, 1.0, 1.0], 0.1, GroupOutcome.ZERO_VARIANCE_TRAINED),
-        ([0.0, 0.0, None], 0.1, GroupOutcome.ZERO_VARIANCE_TRAINED),
-        ([0.0, 0.0, 0.0], 0.0, GroupOutcome.ZERO_VARIANCE_IDLE),
-        ([0.5, 0.5, 0.5], 0.1, GroupOutcome.ZERO_VARIANCE_PARTIAL),
-        ([1.0, None, None], 0.1, GroupOutcome.UNSCORED),
+        ([1.0, 0.0, 1.0], True, GroupOutcome.NON_ZERO_VARIANCE),
+        ([1.0, 1.0, 1.0], True, GroupOutcome.ZERO_VARIANCE_TRAINED),
+        ([0.0, 0.0, None], True, GroupOutcome.ZERO_VARIANCE_TRAINED),
+        ([0.0, 0.0, 0.0], False, GroupOutcome.ZERO_VARIANCE_IDLE),
+        ([0.5, 0.5, 0.5], True, GroupOutcome.ZERO_VARIANCE_PARTIAL),
+        ([1.0, None, None], True, GroupOutcome.UNSCORED),
     ],
 )
-def test_the_outcome_of_a_group_follows_from_its_verdicts(settings, group, scores, alpha, outcome):
-    chosen = settings.model_copy(update={"zero_variance": ZeroVarianceSettings(rl_zvp_alpha=alpha)})
+def test_the_outcome_of_a_group_follows_from_its_verdicts(settings, group, scores, zvp, outcome):
+    chosen = settings.model_copy(update={"terms": (TermSettings(kind="rl_zvp"),) if zvp else ()})
 
     assert outcome is decide_outcome(chosen, group(scores))
 

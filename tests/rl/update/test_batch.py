@@ -16,9 +16,12 @@ from data_schemas.rl_settings import (
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import response_fault, scored
 from tasks.algorithms.losses.table import LOSSES
+from tasks.algorithms.terms.fold import fold_step
+from tasks.algorithms.terms.rl_zvp import RLZVP
 from tasks.engines.protocols import TokenScores
-from tasks.rl.batch import build, scalar_advantages, token_advantages
+from tasks.rl.batch import build, scalar_advantages
 from tasks.rl.groups import CollectedGroup, KeptPrompt
+from tasks.rl.objective import first_signal, split
 from tests.algorithms.signals import terms_of
 
 
@@ -197,12 +200,22 @@ def test_only_verdicts_on_final_answers_are_signed(settings, problems, entry):
 def test_the_signs_of_zero_variance_groups_follow_the_verdicts_under_either_reward(settings, entry):
     for score, sign in ((1.0, 1.0), (0.0, -1.0)):
         group = [entry([score] * 3, GroupOutcome.ZERO_VARIANCE_TRAINED)]
-        batch = build(with_rule(settings, router_replay=RouterReplay.OFF), group)
+        ruled = with_rule(settings, router_replay=RouterReplay.OFF)
+        batch = build(ruled, group)
         entropy_NT = torch.arange(1.0, 1 + batch.tokens.tokens_NT.numel())
         entropy_NT = entropy_NT.reshape(batch.tokens.tokens_NT.shape)
         old = TokenScores(torch.zeros_like(entropy_NT), entropy_NT, None)
 
-        advantages_NT = token_advantages(with_rule(settings), batch, old)
+        first = first_signal(
+            ruled,
+            batch,
+            (old, old),
+            split(ruled, len(batch.owners), 1),
+            vocabulary=288,
+            step=1,
+            reference_NT=None,
+        )
+        advantages_NT = fold_step([RLZVP()], first).advantages_NT
 
         assert sign == advantages_NT[batch.tokens.response_NT].sum().sign()
         assert (advantages_NT * sign >= 0.0).all()

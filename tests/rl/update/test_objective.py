@@ -249,20 +249,18 @@ def folded(
 ):
     """The tokens of a step after the fold over its terms."""
     old = old_scores(batch) if old is None else old
-    own_NT = batch.advantages_N[:, None] * batch.tokens.response_NT
-    return fold_step(
-        find_terms(objective.acting_terms(settings, decided(decision))),
-        objective.first_signal(
-            settings,
-            batch,
-            (old, old),
-            own_NT if advantages_NT is None else advantages_NT,
-            objective.split(settings, len(batch.owners), step) if rows is None else rows,
-            vocabulary=288,
-            step=step,
-            reference_NT=old.logprobs_NT if reference_NT is None else reference_NT,
-        ),
+    first = objective.first_signal(
+        settings,
+        batch,
+        (old, old),
+        objective.split(settings, len(batch.owners), step) if rows is None else rows,
+        vocabulary=288,
+        step=step,
+        reference_NT=old.logprobs_NT if reference_NT is None else reference_NT,
     )
+    if advantages_NT is not None:
+        first = replace(first, advantages_NT=advantages_NT)
+    return fold_step(find_terms(objective.acting_terms(settings, decided(decision))), first)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +446,7 @@ def test_the_drift_from_the_start_model_costs_beta_times_k3(settings, batch):
     [
         ({"terms": [{"kind": "tis"}]}, "'tis' would see a ratio of 1"),
         ({"loss": {"kind": "espo"}}, "'espo' needs the entropies of that pass"),
-        ({"zero_variance": {"rl_zvp_alpha": 0.1}}, "rl_zvp_alpha needs the entropies"),
+        ({"terms": [{"kind": "rl_zvp"}]}, "'rl_zvp' needs the entropies of that pass"),
         ({"router_replay": "r2"}, "'r2' needs the routes"),
     ],
 )
@@ -457,7 +455,7 @@ def test_what_needs_the_pass_that_recorded_log_probs_replace_is_refused(change, 
     given = {
         "domains": {"maths": 1.0},
         "loss": {"kind": "dapo"},
-        "zero_variance": {"rl_zvp_alpha": 0.0},
+        "terms": [],
         "engines": {"mismatch": mismatch},
     }
     with pytest.raises((ValueError, SettingsError), match=message):
@@ -493,7 +491,6 @@ def test_a_weight_of_two_is_the_prompt_twice_penalty_and_all(settings, entry, ki
             changed,
             batch,
             (old, old),
-            batch.advantages_N[:, None] * batch.tokens.response_NT,
             rows,
             vocabulary=9,
             step=1,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from data_schemas.ledgers import GroupOutcome, TokenUse
+from data_schemas.rl_settings import TermSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.rows import Message
 from data_schemas.verdicts import Verdict, abstain, scored
@@ -200,12 +201,11 @@ def test_the_control_asks_no_teacher(phase_in, tiny_moe, tmp_path):
     assert not [one.name for one in compare(snapshot) if one.difference]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("terms", [(), (TermSettings(kind="rl_zvp"),)])
 def test_where_all_fail_the_tokens_are_taught_with_and_without_rl_zvp(
-    phase_in, tiny_moe, settings, tmp_path, alpha
+    phase_in, tiny_moe, tmp_path, terms
 ):
-    zero_variance = settings.zero_variance.model_copy(update={"rl_zvp_alpha": alpha})
-    phase = phase_in(tmp_path / "state", steps=1, zero_variance=zero_variance)
+    phase = phase_in(tmp_path / "state", steps=1, terms=terms)
     recipe = open_recipe(SelfDistillationSettings(), phase.settings)
     failing = RuleScorer(load_tokenizer(tiny_moe), lambda *_: scored(0.0, "rule", "never"))
 
