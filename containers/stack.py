@@ -64,7 +64,7 @@ class Access:
     mlflow_port: int
     s3_port: int
     weed_ports: tuple[int, int, int]
-    """Of SeaweedFS's master, volume and filer; each also uses the port 10,000 above."""
+    """Ports of SeaweedFS's master, volume and filer; each also uses the port 10,000 above."""
     postgres_password: str
     mlflow_password: str
     s3_access_key: str

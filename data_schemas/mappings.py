@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from data_schemas.rows import Domain, Parent
 
 SUFFIXES = (".yaml", ".yml", ".json")
-"""Of a mapping file; JSON is read as YAML, which contains it."""
+"""Endings of a mapping file; JSON is read as YAML, which contains it."""
 FILE = "file"
 """As a language: the one that the name of the file or its folder states."""
 TEXT = "text"

@@ -84,7 +84,7 @@ class RouterTrace:
     experts_TLK: NDArray[np.uint8 | np.int16]
     """[T-1, 0, 0] where only the digest is left."""
     digest: str = ""
-    """Of the routes, where the rank that recorded them has checked and hashed them."""
+    """Hash of the routes, where the rank that recorded them has checked and hashed them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class ScoringRequest:
     sample: int
     group_size: int
     tokens: NDArray[np.int32] | str
-    """Of the response, end token included; the scorer turns them into text. Or its text."""
+    """Tokens of the response, end token included; the scorer turns them into text. Or its text."""
     sampled: NDArray[np.bool_] | None = None
     """As `Rollout.sampled`: the verifier reads the policy's turns only."""
 
@@ -235,7 +235,8 @@ class ResponseScore:
 
 
 MAX_CHARACTERS = 2**22
-"""Of a response that is scored: longer than any model here writes, and short to read and hash."""
+"""Longest text of a response that is scored: longer than any model here writes, and short to read
+and hash."""
 
 
 class ScoreRow(BaseModel):

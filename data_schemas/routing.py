@@ -13,7 +13,7 @@ class Routing:
     top_k: int
     """Experts per token."""
     score: Literal["softmax", "sigmoid"] = "softmax"
-    """Of the logits, over all experts or each by itself."""
+    """Function of the logits, over all experts or each by itself."""
     renormalised: bool = True
     """Whether the scores of a token's experts are divided by their sum."""
     scale: float = 1.0

@@ -47,7 +47,8 @@ _CLASS_OF = {
     "real analysis": "26",
     "statistics": "62",
 }
-"""Of subjects that lie within a class: graph theory is 05C, inequalities 26D, polynomials 12D.
+"""Classes of subjects that lie within a class: graph theory is 05C, inequalities 26D, polynomials
+12D.
 
 Algebra, Intermediate Algebra, Prealgebra and Precalculus have none: they are courses whose problems
 belong to many classes.

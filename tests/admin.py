@@ -40,7 +40,7 @@ class Registered:
     """Everything that was registered, by name."""
 
     folder: Path
-    """Of the messages, in files as `pyflyte package` writes them, and the shipped code."""
+    """Folder of the messages, in files as `pyflyte package` writes them, and the shipped code."""
     endpoint: str = ""
     ids: list[Any] = field(default_factory=list)
     """Project, domain, name and version, in the order of registration."""
@@ -63,7 +63,7 @@ class Registered:
 
     @property
     def interfaces(self) -> Mapping[str, Interface]:
-        """Of the launch plans: those of their workflows."""
+        """Inputs of the launch plans: those of their workflows."""
         return {
             name: interface_of(self.workflows[plan.spec.workflow_id.name].template)
             for name, plan in self.plans.items()

@@ -85,7 +85,7 @@ class Cluster:
     bucket: str
     """Prefix of inputs, outputs and raw data, as propeller's `rawoutput-prefix`."""
     variables: Mapping[str, str]
-    """Of every pod, as a pod template sets them."""
+    """Variables of every pod, as a pod template sets them."""
     secrets: Mapping[tuple[str, str], str]
     """Value by group and key, delivered as the webhook delivers variables."""
     watch: Callable[[Attempt], bool] = lambda attempt: False

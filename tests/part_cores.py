@@ -21,7 +21,7 @@ def start(workers: PartWorkers) -> None:
 
 
 def pids(workers: PartWorkers) -> list[int]:
-    """Of the processes that were started."""
+    """Process ids of the processes that were started."""
     return [one.process.pid for one in workers._workers]
 
 

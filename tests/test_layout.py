@@ -115,6 +115,13 @@ def test_no_file_has_a_second_header():
     assert {} == {name_of(path): found for path in SOURCES if (found := headings(path))}
 
 
+def test_a_text_beside_a_name_says_what_it_is():
+    """One that begins with "Of" needs the name to be a sentence."""
+    begins = re.compile(r'^\s*"""Of ', re.MULTILINE)
+
+    assert [] == [name_of(path) for path in SOURCES + TESTS if begins.search(path.read_text())]
+
+
 def test_no_module_is_named_like_the_standard_library_or_like_nothing():
     stems = {path.stem: path for path in SOURCES}
 

@@ -32,7 +32,7 @@ ADAPTED = Platform(limits={"cpu": "96", "memory": "1600Gi", "gpu": "8", "ephemer
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
 ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "distil", "evaluate", "rl"}
-"""Of the core; a recipe says for itself."""
+"""Stages of the core; a recipe says for itself."""
 for path in (ROOT / "tasks" / "lab").rglob("*.py"):  # add their stages
     if path.stem == "task" or (path.parent.name == "stages" and path.stem != "__init__"):
         import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))

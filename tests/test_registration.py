@@ -75,7 +75,7 @@ def read(path):
 
 
 def inputs():
-    """Of `evaluate_all`."""
+    """Inputs of `evaluate_all`."""
     values = {
         "settings": EvaluationSettings(),
         "models": [CandidateRef(name="one", address="s3://b/model", model=MODEL)],

@@ -20,7 +20,7 @@ from tasks.algorithms.terms.protocol import StepEffect, StepSignal
 FLAT = -0.5
 """Advantage of the control; the paper's other form falls with the entropy from there to -1."""
 LOW_SHARE = 0.2
-"""Of the sampled tokens, those with the lowest probability, that the control is about."""
+"""Share of the sampled tokens, those with the lowest probability, that the control is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Blend:
     """How a teacher's advantages join those of the rewards."""
 
     weight: float
-    """Of the teacher's, 0 to 1; the others have 1 - weight."""
+    """Share of the teacher's, 0 to 1; the others have 1 - weight."""
     bound: float
     """Largest |A|, nats."""
     control: bool = False
@@ -46,7 +46,7 @@ class TeacherSignal:
     """Log-probabilities, nats; 0 where nothing is taught, and of the control, which asks none."""
     taught_NT: torch.Tensor
     entropy_NT: torch.Tensor | None = None
-    """Of the teacher, nats, where the blend weighs by it."""
+    """Entropies of the teacher, nats, where the blend weighs by it."""
 
     def weigh(self, step: StepSignal) -> StepEffect:
         """Blend the advantages of the rewards with its own."""

@@ -26,7 +26,7 @@ gives no ceiling."""
 
 
 HALVINGS = 60
-"""Of the range of the one free factor, until float64 hardly changes."""
+"""Halvings of the range of the one free factor, until float64 hardly changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class Traces:
     num_layers: int
     k: int
     digests: tuple[str, ...] = ()
-    """Of each, where another rank recorded and hashed it, else ""; () = of none."""
+    """Hashes of each, where another rank recorded and hashed it, else ""; () = of none."""
 
     def select(self, rows: Sequence[int], width: int, layers: Sequence[int] | None) -> "Traces":
         """Some sequences, up to a number of tokens, in some layers; None keeps all of them."""

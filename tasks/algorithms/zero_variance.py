@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 NEWTON_STEPS = 10
-"""Of a logistic regression: twice what well-scaled inputs need for all digits."""
+"""Steps of a logistic regression: twice what well-scaled inputs need for all digits."""
 
 
 def zero_variance_probability(pass_rate: float, group_size: int) -> float:

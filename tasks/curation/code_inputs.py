@@ -20,7 +20,7 @@ MAX_TRIED = 12
 MAX_ADDED = 5
 """Tests added to a problem: every one is run on every response of RL."""
 MAX_CHARACTERS = 2000
-"""Of an input or result."""
+"""Longest text of an input or result."""
 _PLAIN = (bool, int, str, type(None))
 _DRIVER = """
 import ast as _ast, sys as _sys

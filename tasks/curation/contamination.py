@@ -43,7 +43,8 @@ COMMON = 10
 """A run that occurs in more different training texts than this is a common phrase."""
 CHARACTERS_PER_WORD = 3
 _FILTER_BITS = 22
-"""Of a table that most runs of clean texts are not in: 4 MB, which a CPU keeps in its cache."""
+"""Size of a table that most runs of clean texts are not in: 4 MB, which a CPU keeps in its
+cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class DuplicateRow:
     twin: int
     """The row it repeats."""
     rival: int = -1
-    """Of conflicting answers: the row that has the same prompt as its twin."""
+    """Row of conflicting answers: the row that has the same prompt as its twin."""
     similarity: float = 0.0
 
     @property

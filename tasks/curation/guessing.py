@@ -213,7 +213,7 @@ class _Column:
 
     name: str
     values: tuple[str, ...]
-    """Of all rows, '' where there is none."""
+    """Values of all rows, '' where there is none."""
     counts: Mapping[str, int] = field(default_factory=dict)
     classes: Mapping[str, str] = field(default_factory=dict)
     """Number -> what the file says that it stands for."""

@@ -39,7 +39,7 @@ _READ_ANYTHING = ("bbh", "code_contests", "math_train", "sample_world", "sample_
 NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
 SHOWN = 3
 FIRST_ROWS = 4000
-"""Of each table in a first run, which takes minutes."""
+"""Rows of each table in a first run, which takes minutes."""
 FIRST_RUN = """\
 # A first run, in minutes: it reads the first {rows:,} rows of a long table. Remove limit for all.
 """
@@ -62,7 +62,7 @@ class Draft:
     label: str = ""
 
     terms: Mapping[str, str] = field(default_factory=dict)
-    """Of a source that an adapter reads; a mapping holds its own."""
+    """Licence terms of a source that an adapter reads; a mapping holds its own."""
 
     def with_terms(self, terms: Mapping[str, str]) -> "Draft":
         """Record whose the rows are: in the mapping, if there is one, or in the source."""

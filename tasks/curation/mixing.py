@@ -52,10 +52,10 @@ from tasks.formats.known import read_known, rows_of_files
 from tasks.store.files import canonical_json, sha256_bytes, write_bytes
 
 OLD_SHARE = 0.25
-"""Of the problems and demonstrations trained on: old ones. The share of Ibrahim et al. (2024,
+"""Share of the problems and demonstrations trained on: old ones. The share of Ibrahim et al. (2024,
 arXiv:2403.08763) for a strong change of the distribution."""
 SLICE_SHARE = 0.1
-"""Of the new problems, per domain: what the slice of a month takes from training."""
+"""Share of the new problems, per domain: what the slice of a month takes from training."""
 
 
 @dataclass(frozen=True, slots=True)

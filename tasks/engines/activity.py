@@ -26,7 +26,7 @@ class Activity:
         self._cpu_s, self._bytes = _cpu_s(), _disk_bytes()
         self._children = ProcessCpuTime(_children())
         self.children_moved = False
-        """Of the last look: whether a process below this one worked."""
+        """Result of the last look: whether a process below this one worked."""
 
     def moved(self) -> bool:
         """True if there was work since the last look."""

@@ -46,7 +46,7 @@ worker as long, so that a process at most doubles what it would have taken witho
 WORKER_BYTES = 2**29
 """Memory of a worker before it has a model."""
 MEMORY_SHARE = 0.5
-"""Of the memory that is free, which workers may take."""
+"""Share of the memory that is free, which workers may take."""
 POLL_S = 1.0
 IMPORTS = ("tasks.engines.embedded.rollout", "tasks.engines.embedded.trainer")
 """What parts are computed with: a worker has it before the first part comes."""

@@ -31,7 +31,7 @@ class Sampling:
     """Sampling parameters. The same seed, requests and weights give the same tokens."""
 
     max_new_tokens: int
-    """Of a whole response, including the response tokens of a request."""
+    """Limit of a whole response, including the response tokens of a request."""
     temperature: float
     """0 is greedy; log-probabilities are then those of temperature 1."""
     seed: int

@@ -30,7 +30,7 @@ class SharedTensors:
     ) -> None:
         self._like = {name: (tensor.shape, tensor.dtype) for name, tensor in like.items()}
         self.nbytes = sum(_room(*one) for one in self._like.values())
-        """Of one copy."""
+        """Size of one copy."""
         size = max(ALIGNMENT, self.nbytes * copies)
         self.file = _new_file(size) if file is None else file
         """Descriptor, for another process."""

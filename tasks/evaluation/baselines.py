@@ -61,7 +61,8 @@ FORMULAS: Mapping[str, Callable[[Numbers], float]] = {
     "smallest": min,
     "how many": len,
 }
-"""Of the numbers of a prompt in order; what it lacks, or a division by 0, is no answer."""
+"""Results of arithmetic of the numbers of a prompt in order; what it lacks, or a division by 0, is
+no answer."""
 Group = tuple[str, str]
 """(source or domain, verifier)."""
 

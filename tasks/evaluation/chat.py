@@ -62,13 +62,13 @@ from tasks.store.location import existing_store
 
 HOST = "127.0.0.1"
 BODY_BYTES = 8 * 2**20
-"""Of a request: more text than any model here has positions for."""
+"""Largest size of a request: more text than any model here has positions for."""
 MAX_TOKENS = 2**20
 """Largest number of tokens of an answer."""
 MOST_SAMPLES = 9
 """Held-out prompts to choose from."""
 MOST_CHARACTERS = 68
-"""Of a prompt in the list, which then fits a line of 80."""
+"""Characters of a prompt in the list, which then fits a line of 80."""
 THINKING = "enable_thinking"
 """Argument by which chat templates of hybrid models switch the thought, as Qwen3's does."""
 HELP = """\

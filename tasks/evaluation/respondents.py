@@ -36,7 +36,7 @@ class EvaluationAnswer:
     content: NDArray[np.int32] | str
     """Tokens, or the text of an endpoint."""
     tokens: int = 0
-    """Of the policy; what an environment says is not counted."""
+    """Tokens of the policy; what an environment says is not counted."""
     truncated: bool = False
     surprisal_nats: float | None = None
     sampled: NDArray[np.bool_] | None = None

@@ -1,7 +1,7 @@
 """Names of files that are no data, wherever they lie: what systems and downloads leave."""
 
 _SYSTEM = ("thumbs.db", "desktop.ini", "ehthumbs.db", "$recycle.bin", "system volume information")
-"""Of Windows; those of macOS and git begin with a dot."""
+"""Files of Windows; those of macOS and git begin with a dot."""
 _BESIDE = (
     ".md5",
     ".sha1",

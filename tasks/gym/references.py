@@ -18,7 +18,7 @@ from tasks.gym.tools.forms import CALL_CLOSE, CALL_OPEN, FORMS
 from tasks.plugins import is_reference
 
 MOST_CHARACTERS = 80
-"""Of a response in a message."""
+"""Characters of a response in a message."""
 PROGRAMS = "code_tests"
 _UNTRIED = (*JUDGED, "environment", "self_play", "shop", PROGRAMS)
 """Verifiers of which one text is no answer, or that need a judge or the sandbox: curation runs the

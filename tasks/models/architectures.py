@@ -114,8 +114,8 @@ class Architecture:
     shared_gated: bool = False
     """A gate per token scales the shared experts."""
     extra_experts: int = 0
-    """Of another size beside the routed ones of a layer, in parameters that are divided as these
-    are; which of them a token uses follows from the routed ones."""
+    """Experts of another size beside the routed ones of a layer, in parameters that are divided as
+    these are; which of them a token uses follows from the routed ones."""
     extra_size: int = 0
     extra_active: float = 0.0
     """Extra experts of a layer that a token is expected to use."""

@@ -27,7 +27,7 @@ from tokenizers import Tokenizer
 TEMPLATE_FILE = "chat_template.jinja"
 CPU_S = 10
 MEMORY_BYTES = 8 * 2**30
-"""Of addresses; the tokenizer of a vocabulary of 250,000 needs a tenth."""
+"""Limit of the address space; the tokenizer of a vocabulary of 250,000 needs a tenth."""
 QUESTION = "What is one plus one? " * 50
 LONGEST = 100
 """A prompt may have as many times the characters of its question: tools and a long system text."""

@@ -44,7 +44,7 @@ _MTP_PROJECTION = ".eh_proj.weight"
 """Joins the embedding of a token and the hidden state before it (DeepSeek-V3, 2412.19437, section
 2.2); DeepSeek-V3, GLM-4.5 and Ling 2.0 name it so."""
 _LENGTH_BYTES = 8
-"""Of the length of a header (https://huggingface.co/docs/safetensors, Format)."""
+"""Bytes of the length of a header (https://huggingface.co/docs/safetensors, Format)."""
 GATE_UP, DOWN = ".experts.gate_up_proj", ".experts.down_proj"
 FUSED = (GATE_UP, DOWN)
 """Ends of the names that transformers has in memory, and writes if it is asked to: all experts of a

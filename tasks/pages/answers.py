@@ -241,7 +241,7 @@ list();
 
 MAX_PROBLEMS = 400
 MAX_CHARACTERS = 20_000
-"""Of a response; the end is kept, because it holds the answer."""
+"""Longest text of a response; the end is kept, because it holds the answer."""
 
 Evaluated = tuple[EvaluationReport, Sequence[SampleResult]]
 

@@ -22,7 +22,7 @@ from data_schemas.subjects import MSC, SUBJECT
 from tasks.algorithms.personal_data import without_personal_data
 
 MAX_EXAMPLES = 3
-"""Of one source and reason, and of one domain and language."""
+"""Most examples of one source and reason, and of one domain and language."""
 MAX_CLUSTERS = 12
 MAX_MEMBERS = 5
 MAX_SUBJECTS = 20

@@ -33,7 +33,7 @@ class SourceCounts(BaseModel):
     dropped: dict[str, int]
     quarantined: dict[str, int]
     decisions: dict[str, int] = {}
-    """Of people, about gold answers; what they dropped is among `dropped` as well."""
+    """Decisions of people about gold answers; what they dropped is among `dropped` as well."""
     solve_rates: dict[str, int] = {}
     """Problems that models solved: `matched` by one in the set before selection, or `unmatched`."""
     personal: dict[str, int] = {}
@@ -47,9 +47,9 @@ class ThinkingCounts(BaseModel):
 
     demonstrations: int
     empty: int
-    """Of them, those whose think block is empty or missing."""
+    """Demonstrations whose think block is empty or missing."""
     median_words: float
-    """Of thinking per demonstration."""
+    """Median words of thinking per demonstration."""
 
 
 class Curation(BaseModel):

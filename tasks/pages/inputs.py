@@ -37,7 +37,7 @@ class RunInputs:
     gains: tuple[Comparison, ...] = ()
     """The candidate against one parent: 'all' and every domain."""
     answers: tuple[BeforeAfter, ...] = ()
-    """Of the first model and the candidate."""
+    """Answers of the first model and the candidate."""
     gate: GateDecision | None = None
     phases: Mapping[str, Path] = field(default_factory=dict)
     """'rl/one' -> folder with steps.jsonl, in order."""

@@ -16,7 +16,7 @@ from tasks.pages.sections import rule_lines
 from tasks.pages.stage_rows import StageRow
 
 _BAR_CELLS = 20
-"""Of a model that solves everything."""
+"""Cells of a model that solves everything."""
 _WIDE = 100
 """Columns from which on there is room for the numbers of rows."""
 _WHY = 30

@@ -61,7 +61,8 @@ LINE = 96
 _AT_FAILURE = "tell_failure"
 """Stage that runs on a cluster when an execution has failed."""
 _HELP_SECTIONS: list[Any] = ["help", "required"]
-"""Of an option. Defaults are part of the descriptions: a preset's would fill two screens."""
+"""Parts of an option's help. Defaults are part of the descriptions: a preset's would fill two
+screens."""
 
 
 def entry_point(function: Callable[Args, Result]) -> Callable[Args, Result]:

@@ -67,7 +67,8 @@ _NO_NEWS = (
     "!! End ",
     "Exception when executing task ",
 )
-"""Of lines: s3fs leaves its sessions to the end of the process; flytekit frames an error's text."""
+"""Beginnings of lines that are no news: s3fs leaves its sessions to the end of the process;
+flytekit frames an error's text."""
 
 
 def _is_news(record: logging.LogRecord) -> bool:

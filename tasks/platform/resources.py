@@ -35,7 +35,7 @@ class Machine:
     gpus: int = 0
     """0 keeps the stage in the CPU pool."""
     accelerator: str = ""
-    """Of the GPUs, as the label of their nodes names it."""
+    """Model of the GPUs, as the label of their nodes names it."""
 
 
 _MACHINES = {
@@ -140,8 +140,8 @@ CURATION_TASKS, SMOKE = REGISTRATION.curation_tasks, REGISTRATION.smoke
 NOTIFY = environment.read("EACHPROMPT_NOTIFY", "", environment.addresses)
 """E-mail addresses that are told how a scheduled retraining ended."""
 LABELS = environment.read("EACHPROMPT_LABELS", "", environment.labels)
-"""Of the executions of launch plans; Flyte puts them on every pod and PyTorchJob, where a scheduler
-that admits teams as a whole reads its queue."""
+"""Labels of the executions of launch plans; Flyte puts them on every pod and PyTorchJob, where a
+scheduler that admits teams as a whole reads its queue."""
 
 
 if not SMOKE and _REGISTERING & set(sys.argv):
@@ -157,9 +157,10 @@ SMALL, ROWS, WEIGHTS, GPU_NODE = (REGISTRATION.machines[kind] for kind in _MACHI
 
 
 FAILURES_PER_HOUR = 0.1 / 720
-"""Of nodes of 8 GPUs (Llama 3, arXiv 2407.21783: 419 interruptions of 16,384 GPUs in 54 days)."""
+"""Rate of nodes of 8 GPUs (Llama 3, arXiv 2407.21783: 419 interruptions of 16,384 GPUs in 54
+days)."""
 PREEMPTIONS_PER_HOUR = 0.2 / 720
-"""Of preemptible ones (AWS's Spot Advisor: 15 to 20 % a month of many types)."""
+"""Rate of preemptible ones (AWS's Spot Advisor: 15 to 20 % a month of many types)."""
 LOST_HOURS = 3.5
 """Assumed: of a team whose node is taken away. Ten steps of half an hour lie between two commits,
 of which it loses half; after an hour it has another node and has started."""

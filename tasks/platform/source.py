@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 COMMIT_VARIABLE = "EACHPROMPT_COMMIT"
-"""Of an image, from its build argument; of a registered task, from the checkout it came from."""
+"""Commit of an image, from its build argument; of a registered task, from the checkout it came
+from."""
 _ROOT = Path(__file__).resolve().parents[2]
 LOCK_FOLDERS = ("", "containers", "tests/locks")
 """Where lock files are: of the default environment, of images, of foreign tools."""

@@ -21,7 +21,7 @@ FIRST = "sample world/0"
 NUM_ROWS = 8
 """Per domain and file."""
 NUM_QUESTIONS = 40
-"""Of the night of drift; three quarters of the draws are English."""
+"""Questions of the night of drift; three quarters of the draws are English."""
 MAPPING = """\
 name: shop_quiz
 domain: choice

@@ -27,7 +27,7 @@ from data_schemas.rows import Domain, Facet, Problem
 CONFIDENCE = 0.95
 NUM_SAMPLES = 500
 NUM_BINS = 10
-"""Of a number: deciles of the known problems."""
+"""Bins of a number: deciles of the known problems."""
 Column = list[str] | list[float]
 MIN_SHARE = 0.01
 """Values rarer than this are not listed as new or vanished."""

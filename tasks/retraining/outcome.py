@@ -14,7 +14,7 @@ class RetrainingEnd:
     """The end of a retraining that trained a model."""
 
     status: FileStatus | None
-    """Of its files; None = they stay as they were."""
+    """Status of its files; None = they stay as they were."""
     message: str
 
 

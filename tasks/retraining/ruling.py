@@ -24,7 +24,7 @@ from tasks.retraining import processed
 from tasks.store.files import canonical_json, write_bytes
 
 ROLE = "ruling"
-"""Of the record, among the inputs of an intake."""
+"""Role of the record, among the inputs of an intake."""
 _FILE = "ruling.json"
 _OPEN = (FileStatus.HELD, FileStatus.APPROVED, FileStatus.REJECTED)
 """What may be decided, and decided again before the file is read."""

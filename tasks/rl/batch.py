@@ -59,8 +59,8 @@ class StepBatch:
     slices_N: list[tuple[str, ...]]
     """Domain and language of every sequence: 'domain:maths', 'language:th'."""
     weights_N: torch.Tensor
-    """Of a sequence in the loss: that of its prompt, which counts once whatever its group's size; 1
-    where no prompt is weighed."""
+    """Weight of a sequence in the loss: that of its prompt, which counts once whatever its group's
+    size; 1 where no prompt is weighed."""
 
 
 def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) -> torch.Tensor:

@@ -98,7 +98,7 @@ class CollectorState:
     turns: tuple[AgentTurn, ...] = ()
     """Waiting turns of other agents than the solver, oldest first."""
     memory: Memory = field(default_factory=dict)
-    """Of a recipe, from step to step."""
+    """Memory of a recipe, from step to step."""
 
 
 def first_state(

@@ -42,7 +42,7 @@ class KeptPrompt:
     probability: float = 1.0
     """With which it was kept when it was offered."""
     weight: float = 1.0
-    """Of its group in the loss, against the skips of its draw."""
+    """Weight of its group in the loss, against the skips of its draw."""
     is_clipped: bool = False
     """The weight is less than the probability asks for."""
 
@@ -63,7 +63,8 @@ class OpenGroup:
     rollouts: tuple[Rollout, ...] = ()
     """Those of the first samples that have begun; ordered by sample."""
     stream: str = ""
-    """Of its random numbers, with `engines.reuse`; such a group is never open between two steps."""
+    """Name of the stream of its random numbers, with `engines.reuse`; such a group is never open
+    between two steps."""
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""
     kept: KeptPrompt = KEPT
@@ -166,12 +167,13 @@ class CollectedGroup:
     """Generated in this step; fewer than all where a response began in an earlier one."""
     draft_tokens: int = 0
     reused_tokens: int = 0
-    """Of earlier responses, after verification; not among the new tokens."""
+    """Tokens of earlier responses, after verification; not among the new tokens."""
     pass_rate_change: float = 0.0
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""
     advantages: tuple[float, ...] | None = None
-    """Of its responses, from a recipe that compares them beyond the group; None: group-relative."""
+    """Advantages of its responses, from a recipe that compares them beyond the group; None:
+    group-relative."""
     kept: KeptPrompt = KEPT
 
 

@@ -92,7 +92,7 @@ class PromptRecord(BaseModel):
     flat_groups: int = 0
     """Its newest groups in a row that were all right or all wrong."""
     last_pass_rate: float | None = None
-    """Of the newest group; None before the first one."""
+    """Pass rate of the newest group; None before the first one."""
     expected_pass_rate: float | None = None
     """What earlier records, of this prompt and of similar ones, predicted for the newest group;
     None if there were none."""

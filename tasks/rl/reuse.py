@@ -32,7 +32,7 @@ NOISE_SEED = 0
 """Seed of the shared random numbers, in every phase: a phase with another order of prompts can
 reuse, too. It is the default of GradingSettings.seed, whose responses have the same numbers."""
 Responses = tuple[NDArray[np.int32], ...]
-"""Of one stream, by sample."""
+"""Responses of one stream, by sample."""
 
 
 class EarlierResponses:

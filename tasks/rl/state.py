@@ -80,7 +80,7 @@ class StepRecord(BaseModel):
     costs: tuple[PromptCost, ...]
     gate: GateRecord
     rows: tuple[dict[str, JsonValue], ...] = Field(default=(), exclude_if=lambda rows: not rows)
-    """Of a recipe; the record of a plain phase does not mention them."""
+    """Rows of a recipe; the record of a plain phase does not mention them."""
 
 
 def write_step(folder: Path, record: StepRecord) -> None:

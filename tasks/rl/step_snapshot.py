@@ -71,7 +71,7 @@ class StepSnapshot:
     ratio_as_drawn: bool = False
     """The denominator of the ratio has the log-probs under the prompts that were drawn with."""
     blend: Blend | None = None
-    """Of a teacher's advantages; None: there was no teacher."""
+    """Blend of a teacher's advantages; None: there was no teacher."""
     weights_before: str = ""
     weights_after: str = ""
 

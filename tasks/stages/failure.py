@@ -19,7 +19,7 @@ from tasks.provenance.lineage.descriptions import flyte_execution
 from tasks.store import location
 
 _USERS = re.compile(r"\b(?:SettingsError|DataError|TamperError): ")
-"""Of a reason: what was put in is at fault, and a recovered execution has the same inputs."""
+"""Words of a reason that blames what was put in: and a recovered execution has the same inputs."""
 
 
 @shell("tell_failure")

@@ -44,7 +44,7 @@ from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, repla
 
 logger = logging.getLogger(__name__)
 _CHECKS = {SCREEN: check_tensors, GUARD: check_guard_folder, ENCODER: check_weights_folder}
-"""Of models that are not the policy's kind, by role."""
+"""Checks of models that are not the policy's kind, by role."""
 
 
 _PLAIN = ChatSettings()

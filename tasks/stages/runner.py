@@ -255,7 +255,7 @@ class _Job(Generic[ResultT]):
 
     @property
     def folder(self) -> Path:
-        """Of the state, on a disk that may be lost with the machine."""
+        """Return the folder of the state, on a disk that may be lost with the machine."""
         return results.work_folder(workplace(self.context.store), self.uri)
 
 

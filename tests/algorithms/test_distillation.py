@@ -13,7 +13,7 @@ ALL = torch.ones(1, 4, dtype=torch.bool)
 
 
 def advantages(rewards: list[float], blend: Blend, mask: torch.Tensor = ALL) -> torch.Tensor:
-    """Of the four tokens of the vectors, each drawn once, in one response."""
+    """Advantages of the four tokens of the vectors, each drawn once, in one response."""
     student = torch.tensor([VECTORS["student_logits"]]).log_softmax(dim=1)
     teacher = torch.tensor([VECTORS["teacher_logits"]]).log_softmax(dim=1)
     return with_teacher(torch.tensor([rewards]), student, teacher, mask, blend)

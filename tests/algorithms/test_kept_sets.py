@@ -33,7 +33,7 @@ def tokens_of(sets) -> KeptTokens:
 
 
 def scores(logits, tokens, sets, temperature=VECTORS["temperature"]):
-    """Of a head of the identity: the hidden states are the logits."""
+    """Scores of a head of the identity: the hidden states are the logits."""
     hidden = torch.tensor(logits, dtype=torch.float32, requires_grad=True)
     found = trainable_scores(
         hidden,

@@ -60,7 +60,7 @@ def test_without_candidates_there_is_no_bias():
 
 
 def test_a_phase_is_warned_of_when_more_steps_select_by_length_than_a_blind_rule_would():
-    """Of eight steps a blind rule has two below 1 % in 0.27 % of phases, three in 0.005 %."""
+    """A blind rule has two of eight steps below 1 % in 0.27 % of phases, three in 0.005 %."""
 
     def said(found, steps=8, gap=-0.2):
         return complaint([gap] * steps, [0.005] * found + [0.5] * (steps - found))

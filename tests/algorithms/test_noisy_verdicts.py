@@ -136,7 +136,7 @@ def test_with_the_correction_up_to_ten_per_cent_of_noise_cost_at_most_a_point():
     ("accepted", "probability"), [(1, 0.136524), (7, 0.072578), (0, 0.989796), (8, 0.979798)]
 )
 def test_how_likely_a_group_of_eight_has_no_contrast_is_that_of_the_vectors(accepted, probability):
-    """Of the mixed ones; of the others worked apart."""
+    """Those of the mixed ones; the others are worked apart."""
     found = no_contrast_probability(accepted, 8, 0.02, 0.01)
 
     assert probability == pytest.approx(found, abs=1e-6)

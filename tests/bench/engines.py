@@ -65,7 +65,7 @@ class Load:
     samples: int
     """Answers to a prompt."""
     new_tokens: int
-    """Of an answer."""
+    """Tokens of an answer."""
 
 
 @dataclass(frozen=True, slots=True)

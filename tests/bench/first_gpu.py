@@ -37,9 +37,9 @@ OUT = Path("runs/first_gpu")
 CALL_S = 480.0
 """Eight minutes: machines are lent for ten minutes a command."""
 TAIL_CHARS = 6000
-"""Of the output of a slice, its end is kept."""
+"""Characters of the output of a slice, its end is kept."""
 RL_MINUTES, RL_SLICE_MINUTES = 30, 5
-"""Of steps: the rest of a slice opens engines, compiles and commits."""
+"""Minutes of steps: the rest of a slice opens engines, compiles and commits."""
 TIER_TWO = ("vllm", "megatron", "transformer_engine")
 _ENVIRONMENT = """
 import importlib.metadata as m, json, torch

@@ -137,7 +137,7 @@ RUNS = (
 
 
 VERL_PARTS = {"rollout": 348.05, "old_logprobs": 28.73, "reference": 20.86, "update": 86.27}
-"""Of the step below, seconds."""
+"""Parts of the step below, seconds."""
 VERL = Published(
     "Qwen3-30B-A3B",
     QWEN_30B,

@@ -61,7 +61,7 @@ RESPONSES_OF_A_STEP = 4096
 LONGEST = 2**15
 """Tokens of a response of that step."""
 REPLICAS = 32
-"""Of 8 GPUs, the paper's step: 256 prompts, 16 responses each."""
+"""Replicas of 8 GPUs, the paper's step: 256 prompts, 16 responses each."""
 UPDATES = 2
 STEPS = 4
 LIMIT_S = 1800
@@ -76,18 +76,18 @@ class Load:
     """Ranks beside rank 0."""
     responses: int
     tokens: int
-    """Of each, prompt included."""
+    """Tokens of each, prompt included."""
     layers: int
     top: int
 
     @property
     def ranks(self) -> int:
-        """Of the team."""
+        """Processes of the team."""
         return 1 + self.others
 
     @property
     def route_bytes(self) -> int:
-        """Of all responses, as they are recorded."""
+        """Bytes of the routes of all responses, as they are recorded."""
         return self.responses * (self.tokens - 1) * self.layers * self.top
 
 

@@ -64,7 +64,7 @@ from tests.bench.engines import (
 PEAKS = {"A100": 312e12, "H100": 989e12, "H200": 989e12, "B200": 2250e12}
 """Dense bf16 operations per second by a part of the GPU's name (NVIDIA's data sheets)."""
 PROMPT_TOKENS = 48
-"""Of the longest prompt of the load."""
+"""Tokens of the longest prompt of the load."""
 LARGE = {
     "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16, "head_dim": 128,
     "num_key_value_heads": 4, "moe_intermediate_size": 512, "initializer_range": 0.06,

@@ -158,7 +158,7 @@ class ShopTable:
     """Rows that have a label or answer, and a language if a column names it."""
     options: frozenset[str] = frozenset()
     numbers: tuple[float, ...] = ()
-    """Of the rows in their order."""
+    """Numbers of the rows in their order."""
     asked: str = ""
     """Column of the question or title."""
     answer: str = ""

@@ -442,7 +442,7 @@ def test_columns_without_a_name_may_repeat_because_nothing_reads_them(tmp_path: 
 
 
 def test_a_key_that_a_column_store_fills_with_null_is_in_no_gold(tmp_path: Path):
-    """Of {"city": ...} and {"day": ...} a column has both keys in every row."""
+    """A column of {"city": ...} and {"day": ...} has both keys in every row."""
     rows = [
         {"domain": "maths", "language": "en", "verifier": "final_answer", "prompt": f"{n} + 1?"}
         | {"answer": {"value": f"{n + 1}"} | ({"unit": "m"} if n else {})}

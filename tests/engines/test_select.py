@@ -28,7 +28,7 @@ ENGINES = {
     for group in groups
     if group in type(preset).model_fields
 }
-"""Of every preset for a cluster."""
+"""Engines of every preset for a cluster."""
 
 OPENERS = {
     "rollout": (select.open_rollout, "vllm"),

@@ -60,7 +60,7 @@ class Family:
 
     name: str
     share: float
-    """Of all cases."""
+    """Share of all cases."""
     verifiers: tuple[str, ...]
     classes: tuple[AnswerClass, ...]
     references: tuple[str, ...] = ()

@@ -11,9 +11,9 @@ from rich.table import Table
 from tests.examiner.scoring import UNABLE, CaseVerdict
 
 MAX_CHARACTERS = 2000
-"""Of a response, in the file of disagreements; both of its ends are kept."""
+"""Characters of a response, in the file of disagreements; both of its ends are kept."""
 EXAMPLES = 10
-"""Of each verifier and class, in the text for people."""
+"""Examples of each verifier and class, in the text for people."""
 
 
 @dataclass

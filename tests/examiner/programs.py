@@ -20,7 +20,8 @@ class Reference:
     source: str
     function: str
     arguments: str = ""
-    """Of the last test that compares a call with a literal, as source; '' if there is none."""
+    """Source of the arguments of the last test that compares a call with a literal, as source; ''
+    if there is none."""
     expected: Any = None
     constants: tuple[Any, ...] = ()
     """What the tests expect, where all are literals."""

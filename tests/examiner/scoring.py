@@ -42,7 +42,7 @@ class CaseVerdict:
     verifier: str
     verdict: Verdict
     seconds: float
-    """Of CPU; on the clock for what runs in processes of its own."""
+    """Seconds of CPU; on the clock for what runs in processes of its own."""
 
 
 class Foreign:

@@ -97,7 +97,7 @@ ARGUMENTS: dict[str, Any] = {
     "ending": "です",
     "language": "en",
 }
-"""Of instructions; the others are numbers."""
+"""Kinds of instructions; the others are numbers."""
 
 
 def instructions() -> Iterator[object]:

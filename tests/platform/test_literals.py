@@ -177,7 +177,7 @@ def check_attributes(attributes: Mapping[tuple, type], samples: Mapping[Any, obj
 
 @pytest.fixture(scope="module")
 def attributes() -> dict[tuple, type]:
-    """Of the core; recipes test their own."""
+    """Attributes of the core; recipes test their own."""
     folder = ROOT / "workflows"
     own = [f"workflows.{path.stem}" for path in sorted(folder.glob("[a-z]*.py"))]
     own += [f"workflows.parts.{path.stem}" for path in sorted((folder / "parts").glob("[a-z]*.py"))]

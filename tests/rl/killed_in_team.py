@@ -58,7 +58,7 @@ class Fault:
     event: str = ""
     """'rollout' or 'weights'."""
     version: int = 0
-    """Of the engine's weights, or of those that it receives."""
+    """Version of the engine's weights, or of those that it receives."""
     rank: int = 0
     pod: bool = False
     """For the agent and all ranks, not this rank alone."""

@@ -112,7 +112,7 @@ def snapshot_of(settings, collected, batch) -> bytes:
 
 @pytest.fixture
 def digests(settings, problems, tiny_moe, scorer):
-    """Of everything that two steps and their state are written as; seconds are left out."""
+    """Digests of everything that two steps and their state are written as; seconds are left out."""
     graded = [
         GradedProblem(**row.model_dump(), pass_rate=0.25 * (n % 5), mean_tokens=5.0, band=Band.HARD)
         for n, row in enumerate(problems)

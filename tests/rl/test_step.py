@@ -47,11 +47,11 @@ class NotingTrainer:
     nats: float = -2.0
 
     scored: list[tuple[bool, bool]] = field(default_factory=list)
-    """Of every pass: whether it had routes to replay, and whether it recorded its own."""
+    """Flags of every pass: whether it had routes to replay, and whether it recorded its own."""
     sizes: list[int] = field(default_factory=list)
-    """Of every pass: its sequences."""
+    """Sizes of every pass: its sequences."""
     updated: list[tuple[list[int], float]] = field(default_factory=list)
-    """Of every update: numbers of its sequences, learning rate."""
+    """Arguments of every update: numbers of its sequences, learning rate."""
 
     def score(self, batch, *, temperature, record_routes=False):
         self.scored.append((batch.experts_NTLK is not None, record_routes))

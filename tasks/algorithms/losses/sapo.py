@@ -13,7 +13,7 @@ from tasks.algorithms.losses.protocol import Loss, StepTokens, TokenPlan
 from tasks.algorithms.losses.surrogate import sequence_mean_weights, token_ratios, unclipped
 
 TAU_GAIN, TAU_LOSS = 1.0, 1.05
-"""Of tokens with an advantage above 0 and of all others, whose gate closes earlier."""
+"""Temperatures of tokens with an advantage above 0 and of all others, whose gate closes earlier."""
 
 
 class SAPO(Loss):

@@ -21,7 +21,7 @@ MAX_SOLUTIONS = 3
 _PYTHON3 = 3
 """CodeContests' number of the language."""
 MAX_TESTS_BYTES = 256 * 2**20
-"""Of the private tests of a problem, unpacked."""
+"""Largest size of the private tests of a problem, unpacked."""
 _TEXT = ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE")
 _AROUND_TEXT = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
 _LEVELS = {"easy": 1, "medium": 2, "hard": 3}

@@ -38,11 +38,11 @@ _PROSE = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _SENTENCES = re.compile(r"[.!?]\s+\S|。.+")
 _MOST_WORDS = 20
-"""Of a value. The longest of 9,000 of MATH, OlympiadBench, AMC and CMATH has 12."""
+"""Longest wording of a value. The longest of 9,000 of MATH, OlympiadBench, AMC and CMATH has 12."""
 _MOST_OF_SENTENCES = 5
 """Where one follows another."""
 _MOST_CHARACTERS = 60
-"""Of a value in a script without blanks."""
+"""Longest form of a value in a script without blanks."""
 
 
 def gold_fault(problem: Problem) -> tuple[str, str] | None:

@@ -25,7 +25,8 @@ LANGUAGES = (
     *("id", "it", "ja", "km", "ko", "lo", "ms", "my", "nl", "no", "pl", "pt", "ro", "ru", "sv"),
     *("ta", "te", "th", "tl", "tr", "uk", "ur", "vi", "zh"),
 )
-"""Of 130 that the model knows: with all of them, titles are taken for Latin and Javanese."""
+"""Languages, out of 130 that the model knows: with all of them, titles are taken for Latin and
+Javanese."""
 _TAGS = {"tl": "fil"}
 _BY_SCRIPT = ("th", "ja", "ko", "zh")
 _CLOSE = frozenset({"id", "ms"})

@@ -94,7 +94,7 @@ _STEMS = {
         *("answer key", "hardcod", "hard-cod", "grader", "checker", "verifier", "reward"),
     ),
 }
-"""Of patterns that few texts have: every match has one of these once its case is folded."""
+"""Parts of patterns that few texts have: every match has one of these once its case is folded."""
 _ALIKE = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
 """What re.IGNORECASE takes for a letter of ASCII, besides letters of ASCII."""
 _RIGGED = re.compile(

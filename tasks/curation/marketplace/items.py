@@ -74,7 +74,7 @@ def call_block(name: str, parameters: Mapping[str, object]) -> str:
 
 
 CALL_FORM = "hermes"
-"""Of `call_block`, by the name of the server's tool parser."""
+"""Form of `call_block`, by the name of the server's tool parser."""
 
 
 def compact(value: object) -> str:

@@ -19,7 +19,7 @@ PATH = "/embeddings"
 BATCH = 32
 """Texts of a request."""
 MOST_BYTES = BATCH * 8192 * 32
-"""Of a response, whose vectors have thousands of numbers."""
+"""Largest size of a response, whose vectors have thousands of numbers."""
 NUM_CONCURRENT = 16
 
 

@@ -22,7 +22,7 @@ from tasks.engines.driver import device_here
 from tasks.errors import SettingsError
 
 MAX_TOKENS = 512
-"""Of a text, for encoders that read more."""
+"""Tokens of a text, for encoders that read more."""
 BATCH = 32
 SETTING = "curation.encoder.address"
 _SUPPORTED = ("Transformer", "Pooling", "Normalize")

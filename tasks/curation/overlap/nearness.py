@@ -26,10 +26,10 @@ Compare = Callable[[Sequence[TextT]], NDArray[np.float32]]
 """Similarities [N, Q] of N texts with all questions."""
 
 FEWEST = 100
-"""Of a benchmark of n questions, about 1 in n clean ones exceeds the threshold, so that a smaller
-one takes the highest threshold of the others."""
+"""Fewest questions of a benchmark with a threshold of its own: of n, about 1 in n clean ones
+exceeds the threshold, so that a smaller one takes the highest threshold of the others."""
 ROWS = 1024
-"""Of a matrix of similarities that is in memory at once."""
+"""Rows of a matrix of similarities that is in memory at once."""
 NGRAM = 3
 """Words of a run, of the similarity of wordings."""
 DIFFERENT = 0.995

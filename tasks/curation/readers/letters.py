@@ -26,7 +26,7 @@ _ENCODINGS = (
 are common in a country."""
 _CANDIDATES = 5
 _LETTERS = 60
-"""Of a line that is shown."""
+"""Most characters of a line that is shown."""
 
 
 def other_encoding(start: bytes) -> str:

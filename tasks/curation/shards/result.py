@@ -51,7 +51,7 @@ class Account:
         self.reasons: dict[str, Counter[str]] = defaultdict(Counter)
         """By kind of what was refused."""
         self.details: dict[str, str] = {}
-        """Of the first refusal for each reason."""
+        """Details of the first refusal for each reason."""
         self.axes: dict[str, Counter[str]] = {"domain": Counter(), "language": Counter()}
         """Problems to train on by domain and by language."""
         self.languages: Counter[str] = Counter()

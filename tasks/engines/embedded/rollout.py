@@ -77,7 +77,7 @@ one core, and two parts take 0.6 of the time on two."""
 PART_BYTES = 2**29
 """Memory that a part is expected to take."""
 MAX_PARTS = 16
-"""Of a call: as many cores as one has on a desk."""
+"""Most parts of a call: as many cores as one has on a desk."""
 DTYPES = {
     Precision.FP32: torch.float32,
     Precision.BF16: torch.bfloat16,

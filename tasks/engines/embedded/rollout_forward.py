@@ -48,7 +48,7 @@ class DecoderForward:
         self._layers = [_Layer(layer) for layer in model.model.layers]
         self._head_dim = self._layers[0].head_dim
         self._half = self.architecture.rope.rotated // 2
-        """Of what is rotated, which may be a part of a head."""
+        """Half of what is rotated, which may be a part of a head."""
         self._scale = self._head_dim**-0.5
         self._num_groups = self._layers[0].heads[1]
         self.refresh()
@@ -245,7 +245,7 @@ class _Layer:
             layer.self_attn.q_proj.out_features // self.head_dim,
             layer.self_attn.k_proj.out_features // self.head_dim,
         )
-        """Of queries, and of keys and values."""
+        """Rotations of queries, and of keys and values."""
         self.block = layer.mlp if hasattr(layer.mlp, "experts") else None
 
     def join(self) -> None:

@@ -27,7 +27,7 @@ from tasks.engines.stop_strings import StopStrings
 from tasks.errors import DataError, SettingsError
 
 TOKEN_BYTES = 12
-"""Of a token and its log-probability."""
+"""Bytes of a token and its log-probability."""
 GROWTH = 1.5
 """Number of positions added when a sequence needs more."""
 

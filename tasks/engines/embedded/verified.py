@@ -57,7 +57,8 @@ class _Response:
     kept_sets: list[NDArray[np.int32]] = field(default_factory=list)
     """What each token was drawn from, where that is recorded."""
     routes: list[torch.Tensor] = field(default_factory=list)
-    """Of all blocks that are complete; of the tokens after them when the response has ended."""
+    """Routes of all blocks that are complete; of the tokens after them when the response has
+    ended."""
     reused: int = 0
     stop_reason: StopReason | None = None
 

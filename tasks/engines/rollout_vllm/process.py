@@ -40,8 +40,8 @@ LOOK_S = 1.0
 DEATH_S = 10.0
 """Longest time from the death of a worker to that of its engine."""
 READ_BYTES_PER_S = 2e8
-"""Of a model at least: a network disk that the engines of several nodes share. 490 GB of a model of
-245B parameters then take 41 minutes."""
+"""Least rate at which a model is read: a network disk that the engines of several nodes share. 490
+GB of a model of 245B parameters then take 41 minutes."""
 
 Value = TypeVar("Value")
 Ended = tuple[int, RequestOutput | BaseException]

@@ -17,10 +17,10 @@ DEVICES = Path("/sys/class/infiniband")
 """A folder per device of InfiniBand, RoCE or EFA that the machine has; in containers that were not
 given them, too."""
 LEAST_SHARE = 0.25
-"""Of the rate of one port per GPU: nccl-tests report more than half of it over RDMA, and much less
-over TCP. No cluster was at hand to measure it."""
+"""Least share of the rate of one port per GPU: nccl-tests report more than half of it over RDMA,
+and much less over TCP. No cluster was at hand to measure it."""
 MEASURED_BYTES = 2**29
-"""Of an all-reduce that is limited by bandwidth, not by latency, on tens of nodes."""
+"""Size of an all-reduce that is limited by bandwidth, not by latency, on tens of nodes."""
 ROUNDS = 3
 
 

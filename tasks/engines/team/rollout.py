@@ -59,7 +59,7 @@ class Generate:
     number: int
     replicas: Replicas
     parts: tuple[tuple[Request, ...], ...]
-    """Of every replica; () = they share a queue."""
+    """Requests of every replica; () = they share a queue."""
     samples: int
     """Responses in the queue."""
     sampling: Sampling

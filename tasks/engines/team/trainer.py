@@ -121,8 +121,8 @@ def _receive_share(share: Share, member: Member) -> tuple[TokenBatch, ...]:
 
 
 Transfer = tuple[int, int, str, tuple[int, ...], tuple[int, int, int], str]
-"""Of routes: the rank that recorded them, the one that needs them, their digest, layers, shape
-[T, L, K] with these layers, and dtype. It is sent under its number in the list, from 1."""
+"""Transfer of routes: the rank that recorded them, the one that needs them, their digest, layers,
+shape [T, L, K] with these layers, and dtype. It is sent under its number in the list, from 1."""
 
 
 def _exchange_routes(

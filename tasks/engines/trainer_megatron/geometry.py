@@ -52,9 +52,9 @@ class Geometry:
     """Inner size of the shared experts of a layer."""
     shared_gated: bool = False
     rotated_share: float = 1.0
-    """Of a head, which rotary embeddings turn."""
+    """Share of a head, which rotary embeddings turn."""
     llama3_factor: float = 0.0
-    """Of llama3's rotary embedding; 0 = the default one."""
+    """Scale of llama3's rotary embedding; 0 = the default one."""
     names: Names = field(default=Names(), repr=False)
     """How files name the tensors."""
 

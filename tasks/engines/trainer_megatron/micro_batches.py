@@ -48,7 +48,7 @@ class MicroBatch:
     lengths: tuple[int, ...]
     """Rows of every sequence in the core of attention, in order."""
     packing: Packing
-    """Of these rows into packed rows; more packed rows behind them are padding too."""
+    """Packing of these rows into packed rows; more packed rows behind them are padding too."""
 
     @property
     def is_filler(self) -> bool:
@@ -239,14 +239,14 @@ class _Costs:
 
     lengths: Sequence[int]
     saved: Prefixes
-    """Of the rows of a sequence, those that cost nothing behind the sequence before it."""
+    """Rows of a sequence that cost nothing behind the sequence before it."""
 
     def of(self, sequences: Sequence[int]) -> int:
-        """Of one micro-batch."""
+        """Saved rows of one micro-batch."""
         return sum(self.lengths[row] for row in sequences) - sum(self.saved.among(sequences))
 
     def of_lockstep(self, division: Sequence[Sequence[Sequence[int]]]) -> int:
-        """Of the fullest rank's micro-batch, each time that all ranks compute one."""
+        """Saved rows of the fullest rank's micro-batch, each time that all ranks compute one."""
         return sum(max(map(self.of, together)) for together in zip(*division, strict=True))
 
     def pieces(self, group: Sequence[int], limit: int) -> Iterator[list[int]]:

@@ -58,7 +58,7 @@ class LayerReplay(RouterReplay):
         self._waiting: deque[Routes] = deque()
         self.recorded_MK: torch.Tensor | None = None
         self.current: Routes | None = None
-        """Of the router's last call, for hooks on the router."""
+        """Routes of the router's last call, for hooks on the router."""
 
     @property
     def pending(self) -> int:

@@ -72,7 +72,8 @@ class PairedScore:
     higher_is_better: bool | None
     """None: nobody says which direction is the better one."""
     p_value: float
-    """Of the sign test: how likely at least so uneven a split is if the sides are equally good."""
+    """P-value of the sign test: how likely at least so uneven a split is if the sides are equally
+    good."""
 
 
 def read_scores(uri: str) -> ScoreLog:

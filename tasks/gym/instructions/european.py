@@ -43,7 +43,8 @@ from tasks.gym.instructions.measures import words
 
 _INFORMAL = re.compile(r"(?<!\w)(?:tu|te|toi|ton|ta|tes)(?!\w)|(?<!\w)t['\u2019]\w", re.IGNORECASE)
 _INFLECTIONS = ("", "s", "x", "e", "es")
-"""Of French nouns and adjectives: a data set asks for "leçon" where its prompt has "lecons"."""
+"""Endings of French nouns and adjectives: a data set asks for "leçon" where its prompt has
+"lecons"."""
 _FRENCH_QUOTES = {'"': '"', "'": "'", "«": "»", "“": "”"}
 
 

@@ -16,8 +16,8 @@ from tasks.gym.judging.readings import NoReading, readings
 WORTH = {Label.A: 1.0, Label.TIE: 0.5, Label.B: 0.0}
 """Reward of the answer that is presented as A."""
 DETAIL = "as A: {}, as B: {}"
-"""Of a comparison: the label with the answer as A, and with the answer as B; `judge_bias` reads it,
-and takes a detail of nothing else for a comparison with a reference."""
+"""Detail of a comparison: the label with the answer as A, and with the answer as B; `judge_bias`
+reads it, and takes a detail of nothing else for a comparison with a reference."""
 REASONS = {1.0: "wins", 0.5: "ties", 0.0: "loses"}
 
 

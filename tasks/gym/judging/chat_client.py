@@ -67,7 +67,7 @@ class ChatReply:
     model: str = ""
     """Which model answered, as the server says; '' if it does not."""
     fingerprint: str = ""
-    """Of the server's weights and configuration, as it says (`system_fingerprint`)."""
+    """Fingerprint of the server's weights and configuration, as it says (`system_fingerprint`)."""
     proof: str = ""
     """Envelope in which an endpoint of our own vouches for its weights; '' = none."""
 

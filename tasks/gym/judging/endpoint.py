@@ -115,7 +115,7 @@ class Operation(Generic[ReplyT]):
     read: Callable[[bytes], ReplyT]
     """Makes a reply of the body of a response; raises RejectedRequest."""
     most_bytes: int
-    """Of a response; a longer one is refused."""
+    """Largest size of a response; a longer one is refused."""
 
 
 class EndpointClient(Generic[ReplyT]):

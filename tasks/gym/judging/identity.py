@@ -14,7 +14,8 @@ from tasks.gym.judging.endpoint import ApiKey, FailedPrompt
 from tasks.gym.judging.http_judge import HttpJudge
 
 MAX_TOKENS = 64
-"""Of the reply, whose text nobody reads; a response of so many tokens has room for a proof."""
+"""Limit of the reply, whose text nobody reads; a response of so many tokens has room for a
+proof."""
 CANARIES = (
     Pair("What is 2 + 3? Answer with the number alone.", "5", "6"),
     Pair("Name one primary colour.", "A parcel is on its way to you.", "Red"),

@@ -17,7 +17,7 @@ from tasks.gym.maths.numerals import machine_numbers, writes_comma
 from tasks.gym.maths.units import CODES, SIGNED_DOLLARS
 
 MAX_EXPONENT = 60
-"""Of a numeral that is written out; no answer is larger."""
+"""Largest exponent of a numeral that is written out; no answer is larger."""
 # "1e-05", "6.02E+23"; no part of "0x1e5", "x_1e2" or "2e^3".
 _MACHINE = re.compile(r"(?<![\w.,\\^{])(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\w^{]|\.\d)")
 # " x " of "6.5 x 10^3", "{3}" of its exponent.

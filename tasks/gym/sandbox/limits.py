@@ -8,10 +8,10 @@ class Limits:
     """Constants, not settings; tests reduce them."""
 
     cpu_s: int = 2
-    """Of all unit tests or function calls of a Python program together: HumanEval's slowest
-    reference program takes 0.13 s."""
+    """CPU seconds of all unit tests or function calls of a Python program together: HumanEval's
+    slowest reference program takes 0.13 s."""
     run_cpu_s: int = 3
-    """Of one run of a program that reads its input; contests grant 1 to 4 s."""
+    """CPU seconds of one run of a program that reads its input; contests grant 1 to 4 s."""
     idle_s: float = 2.0
     """Sleep without computing after which a program is stopped; waiting for a CPU is not sleep."""
     total_s: float = 20.0

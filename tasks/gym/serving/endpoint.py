@@ -46,7 +46,7 @@ LINGER_S = 2.0
 """Time in which the rest of a refused request is discarded: closing a connection with unread data
 would take the reply away from the client."""
 MAX_DIGITS = 18
-"""Of a Content-Length; Python refuses to parse numbers of thousands of digits."""
+"""Digits of a Content-Length; Python refuses to parse numbers of thousands of digits."""
 
 
 class ScoreRequest(BaseModel):

@@ -24,7 +24,7 @@ METRICS = {
 }
 """Quantity of the table of a dump: metric of the page."""
 TOKEN_BYTES = 50
-"""Of a page, for a token with its numbers."""
+"""Bytes of a page, for a token with its numbers."""
 
 
 def page_of_dumps(

@@ -27,7 +27,8 @@ from tasks.store.files import canonical_json, write_bytes
 
 _Z = 1.96
 _SAME_ADVANTAGE = 1e-2
-"""Of the largest one: TRL adds 1e-4 to the deviation, and bf16 has three digits."""
+"""Tolerance, as a share of the largest one: TRL adds 1e-4 to the deviation, and bf16 has three
+digits."""
 _FINITE_VARIANCE = 2.0
 """Hill's index above which |D| has a variance."""
 

@@ -53,7 +53,7 @@ class DumpedResponse:
     rollout_R: NDArray[np.float32] | None = None
     """Log-probabilities of the engine, nats."""
     trainer_R: NDArray[np.float32] | None = None
-    """Of the trainer, before its update."""
+    """Log-probabilities of the trainer, before its update."""
     tokens_R: NDArray[np.int64] | None = None
     advantage: float | None = None
     """Mean over its tokens."""

@@ -21,7 +21,7 @@ FLOPS = 989e12
 HBM_BYTES_S = 3.35e12
 NVLINK_BYTES_S = 450e9
 NETWORK_BYTES_S = 50e9
-"""Of one GPU: memory, other GPUs of its node (one direction), other nodes (400 Gbit/s)."""
+"""Rates of one GPU: memory, other GPUs of its node (one direction), other nodes (400 Gbit/s)."""
 NODE_GPUS = 8
 COLLECTIVE_S = 15e-6
 """Assumed: latency of one all-reduce in a decoding pass; two in a layer."""
@@ -42,8 +42,8 @@ class Efficiency:
     reward_s: float = 1 / 208
     """Seconds of one node per response, if they are scored one by one (tasks/gym/README.md)."""
     hash_bytes_s: float = 1e9
-    """Of one core: both sides of a weight sync hash all tensors (tasks/engines/weight_sync.py), and
-    every rank the shards that it wrote."""
+    """Rate of one core: both sides of a weight sync hash all tensors
+    (tasks/engines/weight_sync.py), and every rank the shards that it wrote."""
     host_bytes_s: float = 2e10
     """Assumed: of one process that copies tensors from a GPU into pinned memory, to hash them."""
     tensor_s: float = 0.00027

@@ -48,7 +48,7 @@ REGION = re.compile(
 _FOLDERS = ("", "tasks", "workflows", "containers", "data_schemas")
 NOT_MEASURED = "not measured"
 LEAST_SHARE = 0.01
-"""Of the tokens: a method that acts on less is not tested by its arm."""
+"""Share of the tokens: a method that acts on less is not tested by its arm."""
 
 
 class ClaimLine(BaseModel):

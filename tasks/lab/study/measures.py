@@ -44,7 +44,7 @@ TRAINING = "training/"
 """In front of the checkpoint in the name of a phase's report."""
 METRICS_FILE = "metrics.json"
 REPORT_FILE = "report.json"
-"""Of grading, and of a judge, which has `judge_confusion` in it."""
+"""Name of the report of grading, and of a judge, which has `judge_confusion` in it."""
 IN_A_LOSS = (TokenUse.TRAINED, TokenUse.TRAINED_ZVP, TokenUse.TAUGHT)
 UNTRAINED = (
     GroupOutcome.ZERO_VARIANCE_PARTIAL,

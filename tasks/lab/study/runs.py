@@ -19,7 +19,7 @@ class CellReports:
     """The reports of a cell, as promises of Flyte."""
 
     names: list[str]
-    """Of the reports; that of an evaluation is its checkpoint."""
+    """Names of the reports; that of an evaluation is its checkpoint."""
     reports: list[ReportRef]
     graded: list[GradedRef]
     """Problems whose grading cost tokens, if there are any."""

@@ -22,7 +22,7 @@ from tasks.lab.terms.covariance import covariances, num_chosen
 HELD = "held"
 """Column: the tokens that are penalised."""
 WEIGHT = 1.0
-"""Of the penalty: the authors'."""
+"""Weight of the penalty: the authors'."""
 
 
 class KLCov(Term):

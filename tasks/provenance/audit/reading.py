@@ -23,7 +23,7 @@ from tasks.store.objects import object_problems
 Problem = tuple[str, str]
 """(file, what is wrong)"""
 MAX_RECORD_BYTES = 256 * 2**20
-"""Of a statement or a manifest; a manifest of a million files has about half of it."""
+"""Largest size of a statement or a manifest; a manifest of a million files has about half of it."""
 _CHUNK = 2**20
 _EXCESS = 2**20
 """Bytes by which a file may exceed its recorded size and still be hashed."""

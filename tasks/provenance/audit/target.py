@@ -34,7 +34,7 @@ class Target:
     statement: str
     """Digest of the statement at the end of the chain."""
     digest: str
-    """Of the artifact; '' if the statement made none."""
+    """Hash of the artifact; '' if the statement made none."""
     version: Version | None = None
     """Registered model, if one was asked for."""
     lookup: Lookup | None = None

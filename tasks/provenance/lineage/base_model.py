@@ -27,9 +27,9 @@ class Origin:
 
     folder: Path
     uri: str = ""
-    """Of a model outside of the store; '' = that of the folder."""
+    """Address of a model outside of the store; '' = that of the folder."""
     ref: CheckpointRef | None = None
-    """Of a model in the store, whose lineage goes on."""
+    """Reference of a model in the store, whose lineage goes on."""
 
     def record(self, record: StageRecord) -> None:
         """Record the model as an input of a stage."""

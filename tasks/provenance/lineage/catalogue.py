@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 STATEMENT = "eachprompt.statement"
 FROM = "from."
-"""Of a run, followed by the role of an input: the execution that made it, if another did."""
+"""Tag of a run, followed by the role of an input: the execution that made it, if another did."""
 CONTEXT = "mlflow.data.context"
 DELETED = "deleted"
 """Tag of what made, is or names a model whose files were deleted on purpose: its tombstone."""

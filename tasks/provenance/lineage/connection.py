@@ -57,7 +57,7 @@ _REFUSALS = {
 EXPERIMENT = "eachprompt"
 """Name of the experiment of all runs."""
 DEADLINE_S = 60.0
-"""Of a whole request, all attempts included."""
+"""Limit of a whole request, all attempts included."""
 LARGEST_ANSWER = 256 * 2**20
 """Bytes; a page of a thousand runs with all their parameters has a tenth."""
 _PART_BYTES = 2**20

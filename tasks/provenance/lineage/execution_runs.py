@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 MAX_ATTACHED_BYTES = 8 * 2**20
 """Larger files stay in the store, and a tag names them."""
 FILE_TAG = "file."
-"""Of a run, followed by a file's name: its place in the store, if MLflow could not take it."""
+"""Tag of a run, followed by a file's name: its place in the store, if MLflow could not take it."""
 _PAGE = 1000
 _ENDED_BADLY = {"FAILED", "KILLED"}
 _VERBS = {"FAILED": "Failed", "KILLED": "Terminated"}

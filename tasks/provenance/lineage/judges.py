@@ -23,7 +23,7 @@ from tasks.provenance.lineage.stage import StageRecord
 
 logger = logging.getLogger(__name__)
 _MOST_CHARACTERS = 120
-"""Of what an endpoint says, in a statement."""
+"""Longest quotation of what an endpoint says, in a statement."""
 
 
 def read_encoder(encoder: JudgeSettings, record: StageRecord, role: str) -> JudgeSettings:

@@ -40,7 +40,7 @@ class Promotion:
 
     number: int
     statement: str
-    """Of the release, of its last approval or of the rollback."""
+    """Digest of the statement of the release, of its last approval or of the rollback."""
     release: str
     """Statement of the release that became current."""
     checkpoint: str

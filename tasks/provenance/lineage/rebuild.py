@@ -64,7 +64,7 @@ class RebuildSummary:
 
     runs: int
     derived: int
-    """Of these, from the statement alone."""
+    """How many of these follow from the statement alone."""
     broken_file: str
     """Where the broken sqlite file is now; '' if there was none."""
 

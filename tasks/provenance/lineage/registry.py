@@ -28,14 +28,14 @@ RELEASED = "released"
 PREVIOUS = "previous"
 """Alias of the version that was released before."""
 MANIFEST_TAG = "manifest"
-"""Of a model version: sha256 of the release's manifest.json."""
+"""Tag of a model version: sha256 of the release's manifest.json."""
 
 MODEL_TAG = "model_id"
-"""Of a model version: its logged model, which the registry of MLflow 3.17 forgets."""
+"""Tag of a model version: its logged model, which the registry of MLflow 3.17 forgets."""
 _LOGGED = "models:/"
 
 AUDIT_TAG = "audit"
-"""Of a model version: verdict of its last audit."""
+"""Tag of a model version: verdict of its last audit."""
 
 MANIFEST_FILE = "manifest.json"
 GATE_FILE = "gate.json"
@@ -66,7 +66,7 @@ class PromotionEntry(BaseModel):
     sha256: str
     statement: str
     key: str
-    """Of the run that did it: the same run promotes once."""
+    """Name of the run that did it: the same run promotes once."""
     time: float
     by: str
     """'release', 'approve' or 'rollback'."""

@@ -511,5 +511,5 @@ def _own_code(name: str, settings: BaseModel) -> Iterator[str]:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and the children it has waited for."""
+    """Return the CPU seconds of this process and the children it has waited for."""
     return sum(os.times()[:4])

@@ -64,11 +64,11 @@ class Waste:
     fine_tuned: int
     """Response tokens that fine-tuning before RL trained on, in all epochs."""
     uses: Mapping[TokenUse, int]
-    """Of the generated tokens; the counts add up to all of them."""
+    """Uses of the generated tokens; the counts add up to all of them."""
 
     @property
     def trained_share(self) -> float:
-        """Of the generated tokens; 0 if there are none."""
+        """Share of the generated tokens; 0 if there are none."""
         return self.trained / max(1, self.generated)
 
     @property

@@ -50,7 +50,7 @@ ALL = "all"
 MAX_ABSTAINED_SHARE = 0.1
 """Share of abstentions above which an improvement cannot be shown."""
 _LISTED_SLICES = 3
-"""Of a pool, in the line of a rule; the card names all small slices."""
+"""Most slices of a pool, in the line of a rule; the card names all small slices."""
 
 Rule = tuple[bool, str]
 """(passed, description of the comparison)"""
@@ -61,7 +61,7 @@ class Background:
     """What is known about a candidate beside its evaluation."""
 
     gates: tuple[PhaseGates, ...] = ()
-    """Of every RL phase that led to it; empty if none did."""
+    """Gates of every RL phase that led to it; empty if none did."""
     monitors: tuple[MonitorChange, ...] = ()
     """How the rewards changed that its RL phases only watched."""
     start_is_released: bool | None = None

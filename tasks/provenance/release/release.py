@@ -102,7 +102,7 @@ class ReleaseCandidate:
     """Every evaluated model in the order they were made, the candidate last."""
     decision: GateDecision
     gates: tuple[PhaseGates, ...] = ()
-    """Of the mismatch gate in every RL phase that led to it."""
+    """Decisions of the mismatch gate in every RL phase that led to it."""
     verifiers: VerifierExamination = NO_PROBLEMS
     """Error rates of the verifiers of its problems."""
 

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 _KIND = "index"
 _VERSION = 1
-"""Of the layout; part of the name."""
+"""Version of the layout; part of the name."""
 _ROW_GROUP = 2**16
 """Tables are sorted by raw row, so that a lookup by row reads one row group of each."""
 _KEPT = 2

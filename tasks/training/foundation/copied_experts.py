@@ -28,7 +28,7 @@ from tasks.store.files import write_bytes
 from tasks.store.manifest import MANIFEST
 
 STANDARD_DEVIATION = 0.02
-"""Of the routers, as transformers draws them."""
+"""Deviation of the routers, as transformers draws them."""
 PER_TOKEN = 2
 """Experts of a token, as in Mixtral."""
 _OF_EXPERT = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}

@@ -32,7 +32,7 @@ _LOG_EVERY = 100
 BATCH_ROWS = 16
 """Packed rows per update."""
 ROW_TOKENS = 128
-"""Of a packed row; the longest of 4000 documents of the corpus has 104."""
+"""Tokens of a packed row; the longest of 4000 documents of the corpus has 104."""
 PEAK_LEARNING_RATE = 2e-3
 WARMUP_SHARE = 0.03
 WEIGHT_DECAY = 0.1

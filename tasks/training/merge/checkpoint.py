@@ -94,7 +94,8 @@ class _Merger:
     base: Weights
     parents: tuple[Weights, Weights]
     names: Sequence[str]
-    """Of all tensors, in the order in which a trim over the whole model keeps equal entries."""
+    """Names of all tensors, in the order in which a trim over the whole model keeps equal
+    entries."""
     counts: Counter[str] = field(default_factory=Counter)
     copies: Copies = field(init=False)
     model_trims: dict[str, list[Threshold]] = field(init=False)

@@ -22,9 +22,9 @@ class Copy:
     """What one pattern of the settings copies."""
 
     pattern: str
-    """Of the names of tensors; '*' is any text."""
+    """Pattern of the names of tensors; '*' is any text."""
     rows: tuple[int, ...]
-    """Of the first axis; none for the whole tensor."""
+    """Rows of the first axis; none for the whole tensor."""
     parent: int
     """Place of the parent in the merge."""
 

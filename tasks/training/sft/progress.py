@@ -43,7 +43,7 @@ class Progress(BaseModel):
     rows: int = 0
     """Packed rows that the trainer computed in the current epoch so far."""
     padding: int = 0
-    """Of these, rows that belong to no token."""
+    """Rows among these that belong to no token."""
     skipped: int = 0
     """Updates of the current epoch so far whose gradients overflowed in fp16."""
     epochs: tuple[EpochReport, ...] = ()

@@ -114,7 +114,7 @@ class OptimizerUpdate:
     number: int
     """From 1, over all epochs."""
     epoch: EpochReport | None = None
-    """Of the epoch that it completes."""
+    """Report of the epoch that it completes."""
 
 
 def prepare(

@@ -22,7 +22,7 @@ FILES = {
 }
 
 LIMIT_S = 20.0
-"""Of a program. The metric's own 3 s of the clock are too few on a busy machine."""
+"""Limit of a program. The metric's own 3 s of the clock are too few on a busy machine."""
 
 
 class _Loader(yaml.SafeLoader):

@@ -36,7 +36,7 @@ class Recorded:
     suite: str
     problem: Problem
     task: str
-    """Of lm-evaluation-harness."""
+    """Task of lm-evaluation-harness."""
     target: str
     response: str
     doc: dict[str, Any]

@@ -47,7 +47,7 @@ SEED = 0
 PAUSE_S = 1.0
 """How long a stopped process stands still."""
 PATIENCE_S = 900.0
-"""Of one process; a chain that takes longer hangs."""
+"""Longest wait for the end of one process; a chain that takes longer hangs."""
 INPUTS, WHOLE, RESULTS = "inputs", "whole", "chains.jsonl"
 """In the folder that is kept."""
 JOURNAL, ENDING, LOG = "points.jsonl", "ending.json", "log"

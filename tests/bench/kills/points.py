@@ -51,7 +51,7 @@ class Point:
     timed: bool
     """After a time, not before an operation."""
     share: float
-    """Of the stage's operations, or of its time."""
+    """Place, as a share of the stage's operations, or of its time."""
 
 
 @dataclass(frozen=True, slots=True)

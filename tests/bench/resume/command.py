@@ -75,7 +75,7 @@ class Point:
     event: Event
     """Computations lie inside a step, operations in its save."""
     share: float
-    """Of the step's events."""
+    """Place, as a share of the step's events."""
 
     def kill(self, whole: Sequence[Step]) -> Kill:
         """Return where that is in a job whose uninterrupted run is given."""

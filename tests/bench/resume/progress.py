@@ -27,7 +27,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from tasks.platform.command_line import run
 
 STEPS, PROMPTS, SAMPLES, TOKENS = 4, 4, 4, 24
-"""Of the job: one optimizer update per step."""
+"""Size of the job: one optimizer update per step."""
 QUESTIONS = 64
 SEED = 0
 STATE = "state"

@@ -70,7 +70,7 @@ def spread_logits():
     ],
 )
 def test_the_truncated_distribution_is_that_of_transformers(top_p, min_p, top_k):
-    """Of tokens that tie, transformers keeps any; here the one with the higher id is kept.
+    """Among tokens that tie, transformers keeps any; here the one with the higher id is kept.
 
     Of those that tie with the last of top-k all are kept, in both.
     """

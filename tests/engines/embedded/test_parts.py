@@ -44,7 +44,7 @@ def batch(count=48, length=24):
 
 
 LARGE = batch(count=160, length=40)
-"""Of four parts and more."""
+"""A batch of four parts and more."""
 
 
 def digest_of(rollouts):

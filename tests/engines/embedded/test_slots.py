@@ -24,8 +24,8 @@ from tasks.engines.team.shared_queue import Dealer, SharedQueue
 from tests.engines.embedded.peak_memory import PeakMemory
 
 TOKEN_BYTES = 2 * 2 * 16 * 4 + 2 * 2 + 12
-"""Of `tiny_moe`: keys and values of two layers, one head of 16 floats; two routes in two layers;
-an int64 and a float."""
+"""Bytes of `tiny_moe`: keys and values of two layers, one head of 16 floats; two routes in two
+layers; an int64 and a float."""
 SAMPLING = Sampling(max_new_tokens=12, temperature=1.0, seed=3)
 
 

@@ -76,7 +76,7 @@ WHOLE = 1 << 20
 CANARIES = [np.arange(2, 34, dtype=np.int32), np.arange(40, 60, dtype=np.int32)]
 REPLICAS = 1 if torch.cuda.is_available() else 2
 SHARED = 0.4
-"""Of a GPU's memory, beside the trainer's."""
+"""Share of a GPU's memory, beside the trainer's."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +89,16 @@ class Recorded:
     """In bf16: drawn from all tokens, and from recorded sets."""
     rollouts: list[Rollout]
     siblings: list[Rollout]
-    """Of one prompt, a token each."""
+    """Responses of one prompt, a token each."""
     scores: list[NDArray[np.float32]]
     digest: str
-    """Of the other weights, as received; what follows is with them."""
+    """Digest of the other weights, as received; what follows is with them."""
     scores_after: list[NDArray[np.float32]]
     parts: list[Rollout]
     continued: list[Rollout]
     """Those of the first prompt, to their ends, and those of the second until then."""
     elsewhere: list[Rollout]
-    """Of engines in processes of their own, on the first weights."""
+    """Rollouts of engines in processes of their own, on the first weights."""
     restarts: int
 
 

@@ -14,7 +14,8 @@ from tasks.engines.rollout_vllm.engine import VllmRolloutEngine
 
 SAMPLING = Sampling(max_new_tokens=40, temperature=1.0, seed=3)
 BLOCKS = 6
-"""Of 32 tokens: four sequences of up to 60 tokens need eight, and with a prefix of 64 more."""
+"""Blocks of 32 tokens: four sequences of up to 60 tokens need eight, and with a prefix of 64
+more."""
 PREFIX = 64
 """Tokens that some prompts share: two blocks, whose routes vLLM keeps with the cached prefix."""
 

@@ -97,7 +97,7 @@ def drawn(request, recorded, models):
 
 
 def outputs_of(model, rollout):
-    """Of transformers, on a whole sequence alone."""
+    """Outputs of transformers, on a whole sequence alone."""
     tokens = np.concatenate([rollout.prompt_tokens, rollout.response_tokens]).astype(np.int64)
     with torch.inference_mode():
         return model(input_ids=torch.from_numpy(tokens)[None], output_router_logits=True)

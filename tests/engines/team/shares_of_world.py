@@ -36,7 +36,7 @@ class Seen:
     """What it computes, as it finds it: by bucket."""
     route_bytes: int
     all_bytes: int
-    """Of all tensors that it was sent."""
+    """Bytes of all tensors that it was sent."""
 
 
 class NotingTrainer:
@@ -95,7 +95,7 @@ def shared(batches: list[TokenBatch]) -> list[Seen]:
 
 
 LIMIT_S = 4
-"""Of the default group's collectives, in which engines compute."""
+"""Limit of the default group's collectives, in which engines compute."""
 
 
 class SummingTrainer(NotingTrainer):

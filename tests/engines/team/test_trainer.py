@@ -1,4 +1,4 @@
-"""Of a batch every rank of a team is sent what its trainer computes, and nothing else."""
+"""Every rank of a team is sent what its trainer computes of a batch, and nothing else."""
 
 from dataclasses import replace
 

@@ -21,10 +21,10 @@ from tests.engines.trainer_megatron.small_models import LENGTHS, packed_tokens, 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Of one model on one rank."""
+    """What one rank found of one model."""
 
     logits_MV: torch.Tensor | None
-    """Of the whole vocabulary; None on ranks that hold no head."""
+    """Logits of the whole vocabulary; None on ranks that hold no head."""
     exported: str
     """Digest of the export."""
     in_pieces: str
@@ -99,7 +99,7 @@ class _PackedRow:
     """The compared sequences, padded as a layout needs it."""
 
     tokens_M: torch.Tensor
-    """Of all context ranks."""
+    """Tokens of all context ranks."""
     real_M: torch.Tensor
     """Rows that are no padding."""
     held: list[torch.Tensor]

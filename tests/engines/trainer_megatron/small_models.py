@@ -27,7 +27,7 @@ SIZES = {
 }
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
 LENGTHS = [5, 17, 1, 9]
-"""Of the packed sequences that logits are compared on."""
+"""Lengths of the packed sequences that logits are compared on."""
 
 
 def configs() -> dict[str, PretrainedConfig]:

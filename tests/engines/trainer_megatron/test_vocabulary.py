@@ -117,7 +117,7 @@ def group(request):
 
 
 class Context(SimpleNamespace):
-    """Of a call without autograd, whose engine asks for the driver of a fake device."""
+    """Context of a call without autograd, whose engine asks for the driver of a fake device."""
 
     def save_for_backward(self, *tensors):
         self.saved_tensors = tensors

@@ -169,9 +169,9 @@ class Replayed:
     native: torch.Tensor
     """What the other one would have chosen."""
     calls: list[int]
-    """Of every router of this rank in an update on the recorded routes."""
+    """Calls of every router of this rank in an update on the recorded routes."""
     strange: int
-    """Of these, how many used other experts than recorded."""
+    """How many of these used other experts than recorded."""
 
 
 def replay(folder: Path, other: Path, layout: LayoutSettings, batch: TokenBatch) -> Replayed:

@@ -31,7 +31,7 @@ class Watched:
     scores: TokenScores
     update_waits: dict[str, int]
     score_waits: dict[str, int]
-    """Of this project's functions."""
+    """Seconds of this project's functions."""
 
 
 def watch(folder: Path, layout: LayoutSettings, batch: TokenBatch, on_device: bool) -> Watched:

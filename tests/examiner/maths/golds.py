@@ -52,7 +52,7 @@ class Gold:
     """The values as written."""
     brackets: str = ""
     rows: int = 1
-    """Of a matrix."""
+    """Rows of a matrix."""
     unit: str = ""
     """A word, 'degrees', '%' or '$'."""
     question: str = ""

@@ -63,9 +63,9 @@ def patience(monkeypatch):
 
 
 AT_ONCE_S = 0.2
-"""Of a look at what cannot respond: the load of the machine changes nothing."""
+"""Seconds of a look at what cannot respond: the load of the machine changes nothing."""
 LONG_S = 250.0
-"""Of a look at what lives, on a machine of any load."""
+"""Seconds of a look at what lives, on a machine of any load."""
 
 
 def test_a_stopped_or_killed_endpoint_and_the_probe_after_it_take_less_than_a_minute():

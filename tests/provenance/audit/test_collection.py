@@ -27,7 +27,7 @@ from tasks.store.location import existing_store
 from tests.provenance.audit.conftest import Chain
 
 MODELS = {"base", "sft/reasoning", "sft/commerce", "merged"}
-"""Of the chain, and not what its release was made of."""
+"""Models of the chain, and not what its release was made of."""
 LATER = time.time() + 60 * 24 * 3600
 
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 TYPE = "application/vnd.in-toto+json"
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""Of P-256."""
+"""Order of P-256."""
 Json = dict[str, Any]
 
 
@@ -70,7 +70,7 @@ class Material:
     payload: bytes
     key: ec.EllipticCurvePrivateKey
     other: ec.EllipticCurvePrivateKey
-    """Of somebody nobody trusts."""
+    """Key of somebody nobody trusts."""
 
     def signed(self, key: ec.EllipticCurvePrivateKey, payload: bytes | None = None) -> Json:
         """A genuine signature."""

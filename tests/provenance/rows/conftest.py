@@ -30,7 +30,7 @@ def original(tmp_path_factory) -> Shop:
 
 @pytest.fixture(scope="session")
 def index(original, tmp_path_factory) -> Index:
-    """Of the original, and not in it."""
+    """An index of the original, and not in it."""
     return open_index(original.store, tmp_path_factory.mktemp("index"))
 
 

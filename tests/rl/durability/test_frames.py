@@ -23,7 +23,8 @@ class Broken(GRPO):
 def test_a_traceback_from_the_task_rl_to_the_formula_of_its_loss_has_at_most_fourteen_frames(
     phase, tmp_path, monkeypatch
 ):
-    """Of this project, all counted: what marks errors for Flyte, the task, the runner, the loss."""
+    """All frames of this project count: what marks errors for Flyte, the task, the runner, the
+    loss."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken_loss.py").write_text(BROKEN)
     loss = LossSettings(kind=pin("broken_loss.py:Broken"))

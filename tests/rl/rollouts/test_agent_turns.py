@@ -68,7 +68,7 @@ def says(prompt, sample):
 
 @pytest.fixture
 def collector(settings, problems, tiny_moe, scorer):
-    """Of scripted responses, or of the tiny model's with `engine`."""
+    """A collector of scripted responses, or of the tiny model's with `engine`."""
 
     def build_one(recipe, rule=None, start=None, engine=None, **changes):
         tokenizer = load_tokenizer(tiny_moe)

@@ -34,7 +34,7 @@ class Step:
     """Role and content of each; none at the end of the episode."""
     done: bool = False
     reward: float | None = None
-    """Of the whole episode, when it has ended."""
+    """Reward of the whole episode, when it has ended."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Host(Protocol):
     """An environment that a library provides."""
 
     version: str
-    """Of the library and the environment: an episode is not played with another one."""
+    """Version of the library and the environment: an episode is not played with another one."""
 
     def offer(self, request: Mapping[str, Any]) -> list[dict[str, Any]]:
         """List tasks: `task` for `begin`, `messages` of the prompt, `tools` and perhaps `refused`.

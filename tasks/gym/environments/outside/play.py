@@ -51,7 +51,7 @@ _NOT_PLAYED = {
 MAX_TURNS = 100
 LONGEST_S = START_TIMEOUT_S + MAX_TURNS * TIMEOUT_S
 MAX_CHARACTERS = 20_000
-"""Of an answer; a longer one is a flood."""
+"""Longest text of an answer; a longer one is a flood."""
 MAX_KNOWN = 10_000
 """Answers that are kept, so that equal beginnings are played once."""
 
@@ -64,7 +64,7 @@ class OutsideTask(Gold):
     arguments: dict[str, Any] = Field(default_factory=dict)
     task: dict[str, Any]
     version: str
-    """Of library and environment when the row was read."""
+    """Version of library and environment when the row was read."""
     highest: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
 
 

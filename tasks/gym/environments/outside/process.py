@@ -28,7 +28,8 @@ START_TIMEOUT_S = 600.0
 """To import the library and to load the environment, which may build its data set."""
 MAX_REPLY_BYTES = 4 * 2**20
 MAX_TURN_BYTES = 2**18
-"""Of a reply to many turns, or with many tasks, for each of them: 20,000 characters in JSON."""
+"""Largest size of a reply to many turns, or with many tasks, for each of them: 20,000 characters in
+JSON."""
 _PASSED_ON = ("PATH", "LANG", "HF_HOME", "HF_HUB_OFFLINE")
 _ROOT = Path(__file__).parents[4]
 

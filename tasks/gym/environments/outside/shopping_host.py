@@ -20,7 +20,7 @@ from tasks.gym.environments.shopping.purchase import RULES, TOOLS, Purchase
 from tasks.gym.environments.shopping.world import generate
 
 CUSTOMERS = 1000
-"""Of a generated shop, whatever the number that a row asks for."""
+"""Customers of a generated shop, whatever the number that a row asks for."""
 
 
 class ShoppingHost:

@@ -25,7 +25,7 @@ from tasks.store.files import write_bytes
 from tasks.store.manifest import MANIFEST
 
 STANDARD_DEVIATION = 0.006
-"""Of gate and up projections (the paper's)."""
+"""Deviation of gate and up projections (the paper's)."""
 FIRST_FILE = "model-experts.safetensors"
 """What `model.safetensors` is called beside others: a reader would stop at its usual name."""
 

@@ -20,7 +20,7 @@ LINES = re.compile(r"^[ *]*Correctness[ *]*:[ *]*(Correct|Wrong)[ *]*$", re.MULT
 
 
 NAME = f"{__name__}:verify"
-"""Of this verifier, in a row."""
+"""Name of this verifier, in a row."""
 CANARIES = (Canary(NAME, {"correct": False}, "Correctness: Wrong", "It is not correct."),)
 
 

@@ -30,11 +30,11 @@ ROWS_FILE = "agents.parquet"
 OF_A_KIND = 2
 """Right and wrong solutions of a problem that are verified."""
 VERDICTS = 4
-"""Of every such solution."""
+"""Verdicts of every such solution."""
 PLAYED = 4
 """Solutions of a problem that the system works on."""
 CALLS = 10
-"""Of the verifier per solution, at most; as released."""
+"""Calls of the verifier per solution, at most; as released."""
 
 
 class AgentRow(BaseModel):

@@ -15,7 +15,8 @@ from tasks.lab.recipes.promptcot.settings import SynthesisSettings
 from tasks.lab.recipes.promptcot.writing import write
 
 MIN_VALID_SHARE = 0.5
-"""Of what is decoded for concepts of fresh problems; below, the format is not learned [I]."""
+"""Least share of what is decoded for concepts of fresh problems; below, the format is not learned
+[I]."""
 REPORT = "likelihood.json"
 
 

@@ -42,7 +42,7 @@ SYNTHESIS = SMALL_WORLD.model_copy(
         "release": ReleaseSettings(name="eachprompt-synthesis"),
     }
 )
-"""Of the solver: it answers, votes on labels, and learns from pairs and by RL."""
+"""Settings of the solver: it answers, votes on labels, and learns from pairs and by RL."""
 SYNTHESIS_RECIPE = SynthesisRecipe(
     cold_start=SMALL_WORLD.sft.model_copy(
         update={"entropy_window": _ANY_ENTROPY, "entropy_prompts": 1}
@@ -50,4 +50,4 @@ SYNTHESIS_RECIPE = SynthesisRecipe(
     # PromptCoT 2.0: a tenth of the cold start's rate, which here would change nothing.
     em=SFTSettings(epochs=2, learning_rate=3e-4, entropy_window=_ANY_ENTROPY, entropy_prompts=1),
 )
-"""Of the writer p(z, x | c) and the planner q(z | c, x)."""
+"""Settings of the writer p(z, x | c) and the planner q(z | c, x)."""

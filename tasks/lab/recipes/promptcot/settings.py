@@ -18,7 +18,7 @@ class PartScore(StrEnum):
     MEAN = "mean"
     """Per token, so that a long rationale has no disadvantage [I]."""
     SUM = "sum"
-    """Of all tokens, as in the factorisation; prefers short rationales."""
+    """Sum over all tokens, as in the factorisation; prefers short rationales."""
 
 
 class PreferenceSettings(Settings):

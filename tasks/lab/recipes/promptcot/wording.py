@@ -43,7 +43,7 @@ class Concepts:
     """What a problem is about, without its numbers."""
 
     kinds: tuple[str, ...]
-    """Of step: multiply, add, subtract."""
+    """Kinds of steps: multiply, add, subtract."""
     goods: tuple[str, ...]
     level: int
 

@@ -21,7 +21,7 @@ class ScaffoldVariant:
     name: str
     meaning: str
     changes: Mapping[str, object] = field(default_factory=dict)
-    """Of the scaffold's settings."""
+    """Changes of the scaffold's settings."""
     scaffolded: bool = True
 
 

@@ -23,7 +23,7 @@ class QuestionChain:
     """A question with everything that followed it."""
 
     key: str
-    """Of the questioner's group."""
+    """Key of the questioner's group."""
     question: CollectedGroup
     task: Task
     pair: QuestionAnswer | None

@@ -28,7 +28,7 @@ ANSWER = "Answer"
 COMPARE = "Same? Last line: [[YES]] or [[NO]]"
 """Message to the verifier."""
 NAME = f"{__name__}:verify"
-"""Of the verifier of a response's form, in a row."""
+"""Name of the verifier of a response's form, in a row."""
 CANARIES = (Canary(NAME, {}, "[[YES]]", "Yes, or [[NO]]", prompt=COMPARE),)
 MAX_ANSWER_WORDS = 20
 _NEW = "New:"
