@@ -74,7 +74,7 @@ def _spellings(item: Item) -> dict[str, PersonalKind]:
 
     A number that the prompt has as that of an order is nobody's in the rest of the row either.
     """
-    prompt = [*(message.content for message in item.record.messages), item.content]
+    prompt = dict.fromkeys((*(one.content for one in item.record.messages), item.content))
     spellings = {
         text[one.start : one.end]: one.kind for text in prompt for one in personal_passages(text)
     }
