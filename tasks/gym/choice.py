@@ -87,19 +87,21 @@ _LANGUAGES = (
         owner="my|our|the(?= choice)",
         fill=r"to this question|here|therefore|thus|then|clearly|most|is|and",
         verb=r"is(?!\w|')|must be|should be|would be|will be|:|=",
-        is_good=r"(?:(?<!\w)(?:is|must be|would be)|'s) (?:the )?(?:only |single |most |clearly "
-        r"|therefore |"
-        r"thus )*(?:(?:correct|right|best|true|suitable|appropriate|accurate|likely)(?: one| "
-        r"answer| "
-        r"option| choice)?(?! (?:if|when|in the sense|that))|answer)(?![\w'])|(?<!\w)fits "
-        r"best(?!\w)|(?<=[\w)*}]) the (?:only )?(?:right|correct|best) (?:answer|option|choice|one)"
+        is_good=r"(?:(?<!\w)(?:is|must be|would be)|'s) (?:the )?"
+        r"(?:only |single |most |clearly |therefore |thus )*(?:"
+        r"(?:correct|right|best|true|suitable|appropriate|accurate|likely)"
+        r"(?: one| answer| option| choice)?(?! (?:if|when|in the sense|that))|"
+        r"answer"
+        r")(?![\w'])|"
+        r"(?<!\w)fits best(?!\w)|"
+        r"(?<=[\w)*}]) the (?:only )?(?:right|correct|best) (?:answer|option|choice|one)"
         r"(?!\w)(?! (?:if|when))",
-        choose=r"(?<!\w)choice:|(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
-        r"(?:choose|select|pick|"
-        r"opt for|go "
-        r"with)(?: the)?(?: option| choice| answer| letter)?(?= )|"
-        r"(?:(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?(?=\W{1,4}[a-h] ?[|"
-        r").*_,!])",
+        choose=r"(?<!\w)choice:|"
+        r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
+        r"(?:choose|select|pick|opt for|go with)(?: the)?"
+        r"(?: option| choice| answer| letter)?(?= )|"
+        r"(?:(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?"
+        r"(?=\W{1,4}[a-h] ?[|).*_,!])",
     ),
     _Language(  # Indonesian and Malay
         answer=r"(?<!\w)jawa[bp]an(?:nya)?(?!\w)",
@@ -107,13 +109,13 @@ _LANGUAGES = (
         good="(?:yang )?(?:paling )?(?:benar|tepat|betul|sesuai)|terbaik",
         fill="akhir",
         verb=rf"adalah|ialah|:|(?<=nya){_LETTER}",
-        is_good=r"(?<!\w)(?:(?:adalah|ialah|merupakan) (?:jawa[bp]an|pilihan|opsi)(?: yang)?(?: "
-        r"paling)?"
-        r"(?: benar| tepat| betul| terbaik)?|(?:adalah |ialah )?(?:yang )?(?:paling )?(?:benar|"
-        r"tepat|betul))"
-        r"(?!\w)(?! (?:jika|kalau|bila))",
-        choose=r"(?<!\w)(?:saya|kami|kita)(?: akan)? (?:memilih|pilih)(?: opsi| pilihan| "
-        r"jawa[bp]an)?",
+        is_good=r"(?<!\w)(?:"
+        r"(?:adalah|ialah|merupakan) (?:jawa[bp]an|pilihan|opsi)(?: yang)?(?: paling)?"
+        r"(?: benar| tepat| betul| terbaik)?|"
+        r"(?:adalah |ialah )?(?:yang )?(?:paling )?(?:benar|tepat|betul)"
+        r")(?!\w)(?! (?:jika|kalau|bila))",
+        choose=r"(?<!\w)(?:saya|kami|kita)(?: akan)? (?:memilih|pilih)"
+        r"(?: opsi| pilihan| jawa[bp]an)?",
     ),
     _Language(  # Portuguese
         answer=r"(?<!\w)(?:a )?(?:resposta|gabarito)(?!\w)",
@@ -121,11 +123,10 @@ _LANGUAGES = (
         good=r"cert[ao]|corret[ao]|adequad[ao]|melhor",
         fill="a|final|mais",
         verb=r"é(?!\w)|:",
-        is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?(?:resposta|opção|alternativa|"
-        r"corret[ao]|"
-        r"cert[ao])(?!\w)(?! (?:se|quando))",
-        choose=r"(?<!\w)(?:eu )?(?:escolho|seleciono|escolhemos|marco)(?: a)?(?: opção| "
-        r"alternativa| letra)?",
+        is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?"
+        r"(?:resposta|opção|alternativa|corret[ao]|cert[ao])(?!\w)(?! (?:se|quando))",
+        choose=r"(?<!\w)(?:eu )?(?:escolho|seleciono|escolhemos|marco)(?: a)?"
+        r"(?: opção| alternativa| letra)?",
     ),
     _Language(  # Spanish
         answer=r"(?<!\w)respuesta(?!\w)",
@@ -133,10 +134,10 @@ _LANGUAGES = (
         good="correcta|adecuada|mejor|verdadera",
         fill="la|el|final|más",
         verb=r"es(?!\w)|:",
-        is_good=r"(?<!\w)(?:es|está) (?:la )?(?:única )?(?:mejor )?(?:respuesta|opción|alternativa|"
-        r"correct[ao]|adecuada)(?!\w)(?! (?:si|cuando))",
-        choose=r"(?<!\w)(?:yo )?(?:elijo|escojo|selecciono|elegimos|escogemos)(?: la)?(?: "
-        r"opción| letra)?",
+        is_good=r"(?<!\w)(?:es|está) (?:la )?(?:única )?(?:mejor )?"
+        r"(?:respuesta|opción|alternativa|correct[ao]|adecuada)(?!\w)(?! (?:si|cuando))",
+        choose=r"(?<!\w)(?:yo )?(?:elijo|escojo|selecciono|elegimos|escogemos)(?: la)?"
+        r"(?: opción| letra)?",
     ),
     _Language(  # French
         answer=r"(?<!\w)réponse(?!\w)",
@@ -144,11 +145,10 @@ _LANGUAGES = (
         good="correcte?|bon(?:ne)?|meilleure?|juste",
         fill="la|le|finale",
         verb=r"est(?!\w)|:",
-        is_good=r"(?<!\w)est (?:la |le |l')?(?:seule )?(?:bonne |meilleure )?(?:réponse|option|"
-        r"correcte?|juste)"
-        r"(?!\w)(?! (?:si|quand))",
-        choose=r"(?<!\w)(?:je|nous) (?:choisis|choisissons|sélectionne|retiens)(?: la réponse| "
-        r"l'option)?",
+        is_good=r"(?<!\w)est (?:la |le |l')?(?:seule )?(?:bonne |meilleure )?"
+        r"(?:réponse|option|correcte?|juste)(?!\w)(?! (?:si|quand))",
+        choose=r"(?<!\w)(?:je|nous) (?:choisis|choisissons|sélectionne|retiens)"
+        r"(?: la réponse| l'option)?",
     ),
     _Language(  # German
         answer=r"(?<!\w)antwort(?!\w)",
@@ -156,8 +156,8 @@ _LANGUAGES = (
         good="richtige|korrekte|beste|passende",
         fill="die|endgültige|finale",
         verb=r"ist(?!\w)|lautet|:",
-        is_good=r"(?<!\w)(?:ist )?(?:die )?(?:richtige |korrekte |beste )(?:antwort|option|"
-        r"wahl)(?!\w)|"
+        is_good=r"(?<!\w)(?:ist )?(?:die )?(?:richtige |korrekte |beste )(?:antwort|option|wahl)"
+        r"(?!\w)|"
         r"(?<!\w)ist (?:die antwort|richtig|korrekt)(?!\w)(?! (?:wenn|falls))",
         choose=r"(?<!\w)(?:ich|wir) (?:wähle|wählen|nehme|nehmen)(?: die)?(?: option| antwort)?",
     ),
@@ -167,11 +167,10 @@ _LANGUAGES = (
         good="giusta|corretta|esatta|migliore",
         fill="la|finale",
         verb=r"è(?!\w)|:",
-        is_good=r"(?<!\w)è (?:la |l')?(?:unica )?(?:migliore )?(?:risposta|opzione|scelta|"
-        r"corretta|giusta|"
-        r"esatta)(?!\w)(?! (?:se|quando))",
-        choose=r"(?<!\w)(?:io )?(?:scelgo|seleziono|scegliamo)(?: la)?(?: l'opzione| risposta| "
-        r"opzione)?",
+        is_good=r"(?<!\w)è (?:la |l')?(?:unica )?(?:migliore )?"
+        r"(?:risposta|opzione|scelta|corretta|giusta|esatta)(?!\w)(?! (?:se|quando))",
+        choose=r"(?<!\w)(?:io )?(?:scelgo|seleziono|scegliamo)(?: la)?"
+        r"(?: l'opzione| risposta| opzione)?",
     ),
     _Language(  # Vietnamese
         answer=r"(?<!\w)(?:đáp án|câu trả lời)(?!\w)",
@@ -179,9 +178,10 @@ _LANGUAGES = (
         good="đúng|chính xác|phù hợp|tốt nhất",
         fill="cuối cùng|nhất",
         verb=r"là(?!\w)|:",
-        is_good=r"(?<!\w)là (?:(?:đáp án|câu trả lời|lựa chọn|phương án)(?: đúng| chính xác| "
-        r"tốt nhất)*|đúng|"
-        r"chính xác)(?!\w)(?! (?:nếu|khi))",
+        is_good=r"(?<!\w)là (?:"
+        r"(?:đáp án|câu trả lời|lựa chọn|phương án)(?: đúng| chính xác| tốt nhất)*|đúng|"
+        r"chính xác"
+        r")(?!\w)(?! (?:nếu|khi))",
         choose=rf"(?<!\w)(?<!lựa )(?<!không )(?:chọn)(?: đáp án| phương án| câu)?{_LETTER}",
     ),
     _Language(  # Thai
@@ -238,9 +238,11 @@ _HEADING = _folded(
 )
 # "not A but B", "bukan A melainkan B", "不是A而是B", of options of one letter.
 _NOT_BUT = _folded(
-    r"(?:(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|não é|no es|nicht|pas|hindi)\s|ไม่ใช่|不是)"
-    r"\s?(?:option )?\(?[a-h]\)?,?\s?(?:(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|"
-    r"mais|kundi)\s|แต่(?:เป็น|คือ)?|而是)\s?(?:rather )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
+    r"(?:"
+    r"(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|não é|no es|nicht|pas|hindi)\s|ไม่ใช่|不是"
+    r")\s?(?:option )?\(?[a-h]\)?,?\s?(?:"
+    r"(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|mais|kundi)\s|แต่(?:เป็น|คือ)?|而是"
+    r")\s?(?:rather )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
 )
 # "because a is red", behind the option in its clause
 _REASON = _folded(

@@ -33,11 +33,11 @@ _TAIL = (
 _AGAIN = "Your last reply could not be read. Reply with the JSON object alone."
 _TAGS = (
     r"think|s|bos|eos|pad|unk|mask|sep|cls|sop|eop|eod|eoh|eoa|start_of_turn|end_of_turn|"
-    r"start_of_image|end_of_image|image_soft_token|audio_soft_token|tools?|tool_(?:call|code|output|"
-    r"response|results?|declare)s?|functions?|arg_(?:key|value)|observation|im_start|im_end|"
-    r"(?:begin|beginning|end)_of_(?:sentence|text|document)|startoftext|endoftext|scratch_pad|"
-    r"fim_\w{1,20}|extra_id_\d{1,4}|reserved_\d{1,4}|unused\d{1,4}|SPECIAL_\d{1,4}|TOKENS_UNUSED_\d{1,4}|"
-    r"[A-Z_]{1,40}_TOKEN"
+    r"start_of_image|end_of_image|image_soft_token|audio_soft_token|tools?|"
+    r"tool_(?:call|code|output|response|results?|declare)s?|functions?|arg_(?:key|value)|"
+    r"observation|im_start|im_end|(?:begin|beginning|end)_of_(?:sentence|text|document)|"
+    r"startoftext|endoftext|scratch_pad|fim_\w{1,20}|extra_id_\d{1,4}|reserved_\d{1,4}|"
+    r"unused\d{1,4}|SPECIAL_\d{1,4}|TOKENS_UNUSED_\d{1,4}|[A-Z_]{1,40}_TOKEN"
 )
 _BRACKETS = (
     r"INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|ARGS|CALL_ID|THINK|IMG\w{0,20}|"

@@ -89,12 +89,16 @@ _GROUP_GAP = rf"(?:,(?=[^,]*hundred))?{_GAP}(?:and\s+)?"
 # "it is exactly minus two thousand and five", "a hundred apples", "zero".
 _SPELLED = re.compile(
     r"(?:(?:it|that|this) (?:is|equals)\s+|(?:it|that)['’]s\s+|there (?:are|is)\s+)?"
-    r"(?:(?:exactly|simply|just|equal to)\s+)?(?P<minus>(?:minus|negative)\s+)?(?:zero|"
+    r"(?:(?:exactly|simply|just|equal to)\s+)?(?P<minus>(?:minus|negative)\s+)?(?:"
+    r"zero|"
     rf"(?:(?P<millions>a|{_BELOW_1000}){_GAP}million(?:{_GROUP_GAP}|\b))?"
     rf"(?:(?P<thousands>a|{_BELOW_1000}){_GAP}thousand(?:{_GROUP_GAP}|\b))?"
-    rf"(?P<rest>{_BELOW_1000})?)"
-    r"(?P<noun>(?<=\w)\s+(?!hal(?:f|ves)|quarter|thirds|\w+ths|hundred|thousand|million|plus|"
-    r"minus|times|dozens)(?:percent|per cent|[a-z]{2,}s))?",
+    rf"(?P<rest>{_BELOW_1000})?"
+    r")(?P<noun>"
+    r"(?<=\w)\s+"
+    r"(?!hal(?:f|ves)|quarter|thirds|\w+ths|hundred|thousand|million|plus|minus|times|dozens)"
+    r"(?:percent|per cent|[a-z]{2,}s)"
+    r")?",
     re.IGNORECASE,
 )
 MAX_NOUN = 3

@@ -76,8 +76,8 @@ def _pattern(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     word = alternatives(offers + others)
     start = r"(?:\A|[.;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]))[\s$}*_)\]\\]{0,6}"
     sentence = (
-        rf"{start}(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+"
-        rf"(?:{_NUMBER}\s{{0,2}}{word}\s{{0,2}})?)"
+        rf"{start}"
+        rf"(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+(?:{_NUMBER}\s{{0,2}}{word}\s{{0,2}})?)"
         rf"(?P<value>{_NUMBER})(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}+)"
         r"(?=[\s$}*_)\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
     )

@@ -105,8 +105,8 @@ _REWRITES = tuple(
             r"-\\infty",
         ),
         (
-            r"(?i)^\s*(?:\\(?:text|mathrm)\s*\{)?\s*(?:(?:\+|positive\s|plus\s)?\s*infinity|"
-            r"infinitely\smany)\s*\}?[.\s]*$",
+            r"(?i)^\s*(?:\\(?:text|mathrm)\s*\{)?\s*"
+            r"(?:(?:\+|positive\s|plus\s)?\s*infinity|infinitely\smany)\s*\}?[.\s]*$",
             r"\\infty",
         ),
         # "12^{\text{th}}", "12th"
@@ -171,8 +171,8 @@ _SIGN = units.CURRENCY_SIGNS
 _LETTER = rf"(?:[^\W\d_]|[°%{_SIGN}{units.MARKS}])"
 # " km/h" of "5 km/h", " cm^2" of "5 cm^2", "%" of "5%".
 _PLAIN_UNIT = re.compile(
-    rf"(?<=[\d)}}!])(?P<space>\s*(?:/(?=[a-z]{{3}}))?)(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*"
-    r"(?:\^\{?[23]\}?|(?<=[a-z])[23])?)$"
+    r"(?<=[\d)}!])(?P<space>\s*(?:/(?=[a-z]{3}))?)"
+    rf"(?P<unit>{_LETTER}(?:{_LETTER}|[ ./'’-])*(?:\^\{{?[23]\}}?|(?<=[a-z])[23])?)$"
 )
 # "RM 5", "-€5", "Rp 1.000".
 _CURRENCY = re.compile(
@@ -189,8 +189,8 @@ _ANGLE = re.compile(r"(?:sin|cos|tan|sec|csc|cot)(?![A-Za-z])")
 _MIXED = re.compile(r"(?<![\d.])(\d+) (\d+)/(\d+)(?![\d.])")
 # "x_1", "f(x)", "f^{-1}(x)", "P(A|B)".
 _NAME = re.compile(
-    r"\(?(?:\\(?:angle|triangle))?\\?[^\W\d_]+(?:_(?:\{[^{}]*\}|\w)|\^\{-1\})?'*(?:[(,:|]\\?\w+"
-    r"(?:_(?:\{[^{}]*\}|\w))?)*\)?"
+    r"\(?(?:\\(?:angle|triangle))?\\?[^\W\d_]+(?:_(?:\{[^{}]*\}|\w)|\^\{-1\})?'*"
+    r"(?:[(,:|]\\?\w+(?:_(?:\{[^{}]*\}|\w))?)*\)?"
 )
 # "\begin{pmatrix} 1 \\ 2 \end{pmatrix}"
 _MATRIX = re.compile(
@@ -210,8 +210,9 @@ _SET_BUILDER = re.compile(
 )
 # "\mathbb{R}", "\text{all real numbers}".
 _REALS = re.compile(
-    r"\\mathbb\s*\{?\s*R\s*\}?|\\R|(?:\\text\s*\{\s*)?(?:(?:the set of )?(?:all )?real "
-    r"(?:numbers?|values)|all reals)(?:\s*\})?",
+    r"\\mathbb\s*\{?\s*R\s*\}?|\\R|"
+    r"(?:\\text\s*\{\s*)?(?:(?:the set of )?(?:all )?real (?:numbers?|values)|all reals)"
+    r"(?:\s*\})?",
     re.IGNORECASE,
 )
 _EVERY_NUMBER = "(-\\infty,\\infty)"
@@ -250,10 +251,11 @@ _BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
 _CONDITIONS = tuple(
     re.compile(pattern)
     for pattern in (
-        r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*(?:for\s+(?:all|any|every|each|some)|"
-        r"where(?!\s+as)|\\forall)(?![A-Za-z])(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",
-        r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?\{?\s*"
-        r"[ZNRQC]\s*\}?(?:[\^_]\{?[+*\d>=<]+\}?)*\s*\)?$",
+        r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*"
+        r"(?:for\s+(?:all|any|every|each|some)|where(?!\s+as)|\\forall)(?![A-Za-z])"
+        r"(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",
+        r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?"
+        r"\{?\s*[ZNRQC]\s*\}?(?:[\^_]\{?[+*\d>=<]+\}?)*\s*\)?$",
         r"(?:\(|,)\s*(?P<about>[a-z])\s*(?:[<>]=?|\\ne )\s*-?\d+\s*\)?$",
     )
 )

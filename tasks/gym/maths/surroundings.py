@@ -97,15 +97,15 @@ _IS_RIGHT = (
 )
 """Behind "is not", which denies a box; "the point \\boxed{(9,11)} is not on the line" does not."""
 _WITHDRAWN = re.compile(
-    r"[\s$*}\\)\],]{0,6}(?:(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously |"
-    r"the |an? )*"
-    rf"(?:(?:not|n't)(?=\s*(?:[.,;!]|$|an?\s|the\s|{_IS_RIGHT}))|"
-    r"wrong|incorrect|false|impossible|invalid|excluded|too (?:large|small|big)|"
-    r"(?:only|just|merely)\s+(?:half|part|a (?:third|quarter|part|fraction))\s+of)(?!\w)"
-    r"(?!\s+(?:only|just|a prime|prime|an? integer|divisible|zero|negative|equal))|"
-    r"\?\s{0,3}(?:no|nope|not|never)(?!\w)|"
-    r"isn['’]t (?:the|right|correct|it)|cannot be|can['’]t be|could not be|doesn['’]t (?:work|fit)|"
-    r"does not (?:work|fit|satisfy)|fails)",
+    r"[\s$*}\\)\],]{0,6}(?:"
+    r"(?:is|was|would be|seems|looks)\s+(?:clearly |certainly |obviously |the |an? )*(?:"
+    rf"(?:not|n't)(?=\s*(?:[.,;!]|$|an?\s|the\s|{_IS_RIGHT}))|wrong|incorrect|false|impossible|"
+    r"invalid|excluded|too (?:large|small|big)|"
+    r"(?:only|just|merely)\s+(?:half|part|a (?:third|quarter|part|fraction))\s+of"
+    r")(?!\w)(?!\s+(?:only|just|a prime|prime|an? integer|divisible|zero|negative|equal))|"
+    r"\?\s{0,3}(?:no|nope|not|never)(?!\w)|isn['’]t (?:the|right|correct|it)|cannot be|"
+    r"can['’]t be|could not be|doesn['’]t (?:work|fit)|does not (?:work|fit|satisfy)|fails"
+    r")",
     re.IGNORECASE,
 )
 """After a box: `is wrong`, `cannot be right`; `is not only ...` goes on."""

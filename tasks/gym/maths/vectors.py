@@ -14,8 +14,9 @@ _WRITTEN = re.compile(
 )
 # "2i - j + 3k": with an i and a j it is no complex number.
 _PLAIN = re.compile(
-    r"(?=[^j]*j)(?=[^i]*i)(?:\s*[-+]?\s*(?:\d[\d./]*|\\frac\{\d+\}\{\d+\}|\\sqrt\{\d+\})?\s*\*?\s*"
-    r"[ijk](?![A-Za-z]))+\s*"
+    r"(?=[^j]*j)(?=[^i]*i)"
+    r"(?:\s*[-+]?\s*(?:\d[\d./]*|\\frac\{\d+\}\{\d+\}|\\sqrt\{\d+\})?\s*\*?\s*[ijk](?![A-Za-z]))+"
+    r"\s*"
 )
 _NAMES = {"i": "\\iota", "j": "\\upsilon", "k": "\\kappa"}
 """Letters that stand for the unit vectors in a term; an answer that has them itself is left."""
