@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -29,6 +30,10 @@ COLUMNS = ("question", "gold", "answer", "language")
 """What a column may be; without a question or a language, "" and the option are taken."""
 NEEDED = ("gold", "answer")
 SHOWN_CHARACTERS = 60
+# "$", "\\boxed{", "\\(": math-verify looks for LaTeX between such marks only.
+_DELIMITED = re.compile(r"\$|\\boxed|\\[(\[]")
+# A word of a sentence; not the name of a command.
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +82,16 @@ def verify_rows(
         language: of rows without a language.
 
     Raises:
-        SettingsError: the first row lacks a column that is needed, or half of the first golds or
-            more earn no full marks as their own answers.
+        SettingsError: none of the first rows can be read, the first one lacks a column that is
+            needed, or half of the first golds or more earn no full marks as their own answers.
     """
-    first = [row for row in islice(read_rows(path), FIRST) if isinstance(row, RawRow)]
+    opened = list(islice(read_rows(path), FIRST))
+    first = [row for row in opened if isinstance(row, RawRow)]
+    if opened and not first:
+        raise SettingsError(
+            f"{path} has no readable row: {_problem_of(opened[0])}. Write a list of JSON objects "
+            "as JSON lines, one object a line (.jsonl)"
+        )
     for row in first[:1]:
         _check_columns(row, columns)
     opening = _opening([_cell(row, columns["answer"]) for row in first])
@@ -97,6 +108,10 @@ def verify_rows(
             yield _verified(row, columns, verifier, language, opening)
         except BadRow as error:
             yield VerdictRow(row.key, "", "", abstain(error.reason, error.detail), None)
+
+
+def _problem_of(row: RawRow | UnreadableRow) -> str:
+    return row.problem.detail or row.problem.reason if isinstance(row, UnreadableRow) else ""
 
 
 def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
@@ -156,8 +171,10 @@ def _math_verify(gold: str, answer: str) -> bool | None:
     from math_verify import parse, verify  # sympy takes a second to import
 
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)
-    ours = parse(gold if "$" in gold or "\\boxed" in gold else f"${gold}$")
-    return bool(verify(ours, parse(answer))) if ours else None
+    ours = parse(gold if _DELIMITED.search(gold) else f"${gold}$")
+    bare = not _DELIMITED.search(answer) and not _WORD.search(answer)  # a column of formulas
+    ways = (answer, f"${answer}$") if bare else (answer,)
+    return any(verify(ours, parse(way)) for way in ways) if ours else None
 
 
 def show(

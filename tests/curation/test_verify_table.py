@@ -62,6 +62,26 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
         verify([str(tmp_path / "none.csv")])
 
 
+def test_a_file_of_which_no_row_can_be_read_is_refused_with_what_to_write(tmp_path):
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(ROWS))
+
+    with pytest.raises(SettingsError, match=r"no readable row: answers.json is not one of .*jsonl"):
+        verify([str(file), "--out", str(tmp_path / "o.csv")])
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_math_verify_is_asked_for_a_bare_formula_as_it_reads_one(tmp_path):
+    file, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    file.write_text('gold,answer\n$2x$,f(x)=2x\n"(1,1), (3,2)","(1, 1), (3, 2)"\n1000,1 000\n')
+
+    verify([str(file), "--out", str(out)])
+
+    assert ["1", "1", "1"] == [
+        row["math_verify"] for row in csv.DictReader(out.read_text().splitlines())
+    ]
+
+
 def test_golds_that_their_own_answers_do_not_earn_are_refused_before_the_verdicts(tmp_path):
     file = tmp_path / "t.csv"
     file.write_text('gold,answer\n"the answer is 5, not 6",5\n"the answer is 7, not 8",7\n')
