@@ -6,6 +6,7 @@ come without their thinking.
 """
 
 import json
+import os
 import re
 import signal
 import sys
@@ -62,6 +63,13 @@ def opencompass(gold: dict[str, Any], response: str) -> bool:
     return bool(evaluator.is_equiv(maths.math_postprocess_v2(response), gold["value"]))
 
 
+def qwen_math(gold: dict[str, Any], response: str) -> bool:
+    """Ask the evaluation of Qwen2.5-Math: its extraction, and math_equal."""
+    parser, grader = _qwen_math()
+    said = parser.extract_answer(response, "math")
+    return bool(grader.math_equal(said, parser.strip_string(gold["value"])))
+
+
 def ifeval(gold: dict[str, Any], response: str) -> bool:
     """Ask lm-evaluation-harness's IFEval, strict."""
     table = import_module("lm_eval.tasks.ifeval.instructions_registry").INSTRUCTION_DICT
@@ -79,6 +87,7 @@ CHECKERS: dict[str, Callable[[dict[str, Any], str], bool]] = {
     "lm_eval ifeval": ifeval,
     "verl prime_math": prime_math,
     "opencompass": opencompass,
+    "qwen2.5-math": qwen_math,
 }
 MODULES = {
     "bfcl_eval": "bfcl_eval",
@@ -86,6 +95,7 @@ MODULES = {
     "lm_eval ifeval": "lm_eval.tasks.ifeval.instructions_registry",
     "verl prime_math": "pylatexenc",
     "opencompass": "sympy",
+    "qwen2.5-math": "latex2sympy2",
 }
 
 
@@ -132,6 +142,13 @@ def _opencompass() -> Any:
     return import_module("opencompass.datasets.math")
 
 
+@lru_cache
+def _qwen_math() -> Any:
+    # No package: QWEN_MATH is the folder `evaluation` of a clone of github.com/QwenLM/Qwen2.5-Math.
+    sys.path.insert(0, os.environ["QWEN_MATH"])
+    return import_module("parser"), import_module("grader")
+
+
 def _hollow(*packages: str) -> None:
     """Stand in for packages whose modules are found on disk, without running their `__init__`."""
     for name in packages:
@@ -156,7 +173,12 @@ def _installed() -> list[str]:
     return found
 
 
-_SETUPS = {"bfcl_eval": _bfcl, "verl prime_math": _prime_math, "opencompass": _opencompass}
+_SETUPS: dict[str, Callable[[], Any]] = {
+    "bfcl_eval": _bfcl,
+    "verl prime_math": _prime_math,
+    "opencompass": _opencompass,
+    "qwen2.5-math": _qwen_math,
+}
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ def math_verify(problem: Problem, response: str) -> Verdict:
     from math_verify import parse, verify  # sympy takes a second to import
 
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)  # it warns that it has no limits
-    gold = parse(f"${json.loads(problem.answer)['value']}$", parsing_timeout=0)
+    value = json.loads(problem.answer)["value"]
+    gold = parse(value if "$" in value else f"${value}$", parsing_timeout=0)
     said = parse(response, parsing_timeout=0)
     return scored(float(bool(verify(gold, said, timeout_seconds=0))), "math_verify")
 
