@@ -50,7 +50,7 @@ MATH_VERIFY_S = 5.0
 OURS = "ours"
 OTHERS = ("math_verify", "qwen2.5-math", "opencompass", "verl prime_math")
 MODELS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
-"""Of EVOUNA."""
+"""Whose answers EVOUNA has."""
 STATES = (("proved", "disproved", "unknown"), ("yes", "no"), ("true", "false"))
 # "(A) red", "\textbf{(A)}\ 325", "A: red" at the beginning of a line
 _OPTION = re.compile(r"\(([A-Z])\)\}?|^\s*-?\s*([A-Z])[.:)]", re.MULTILINE)
