@@ -33,6 +33,7 @@ from tasks.formats.delimited import (
 )
 from tasks.formats.delimited import SUFFIXES as TABLES
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file
+from tasks.store.pointers import is_pointer
 
 _PARQUET, _WORKBOOK = ".parquet", ".xlsx"
 SUFFIXES = (
@@ -302,6 +303,8 @@ def check_readable(path: Path) -> None:
     if not has_suffix(path.name):
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")
     try:
+        if is_pointer(path):
+            raise DataError(f"{path} is a pointer of Git LFS and not the file: git lfs pull")
         if _kind(path) not in (_PARQUET, _WORKBOOK):
             with open_bytes(path) as stream:
                 start = stream.read(_ENCODING_SAMPLE)

@@ -25,6 +25,7 @@ from tasks.models.config_file import (
     check_values,
     read_object,
 )
+from tasks.models.downloads import check_downloaded
 from tasks.models.weights import check_tensors
 from tasks.plugins import GUIDE
 from tasks.store.interface import store_at
@@ -67,6 +68,8 @@ def check_model_folder(path: Path) -> None:
             tokenizer is missing, lacks a chat template or end token, has more tokens than the
             model has embeddings, or does not render a question in time.
     """
+    if path.is_dir():
+        check_downloaded(path)
     config = read_config(path)
     if (path / GENERATION).exists():
         check_generation(read_object(path / GENERATION, "Repair it, or delete it: it is optional."))

@@ -1,7 +1,6 @@
 """Flyte tasks of stage 0: copy a base model into the store, or pretrain one."""
 
 import logging
-import shutil
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
@@ -38,6 +37,7 @@ from tasks.models.weights import check_tensors, separate_experts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
+from tasks.store.manifest import copy_folder
 from tasks.training.foundation import base, pretraining
 from tasks.training.foundation.candidates import parse_candidates
 from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
@@ -208,7 +208,7 @@ def _copy(
     _: BaseModelSource, __: Inputs, outputs: Outputs, work: Work, origin: Origin, folder: Path
 ) -> Facts:
     origin.record(work.record)
-    shutil.copytree(folder, outputs["model"], dirs_exist_ok=True)
+    copy_folder(folder, outputs["model"])
     if not separate_experts(outputs["model"]):
         return {}
     return {"experts": "one tensor each; the folder has one for all of a layer"}

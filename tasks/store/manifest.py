@@ -4,6 +4,7 @@ The sha256 of the manifest is the digest of the artifact.
 """
 
 import json
+import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ from tasks.errors import DataError, TamperError
 from tasks.store.files import canonical_json, sha256_bytes, sha256_file
 
 MANIFEST = "MANIFEST.json"
+_OF_THE_HUB = (".cache/huggingface", ".gitattributes", ".git")
 
 
 def hash_files(paths: Sequence[Path]) -> list[str]:
@@ -45,8 +47,25 @@ def folder_manifest(
     return _list_files(folder, names, hashed)
 
 
+def is_of_the_hub(name: str) -> bool:
+    """Whether a path below a model's folder is what git, or a client of the hub, writes there."""
+    return any(name == one or name.startswith(f"{one}/") for one in _OF_THE_HUB)
+
+
+def copy_folder(folder: Path, out: Path) -> None:
+    """Copy the files of a folder from outside the store, without what git and the hub added."""
+
+    def left_out(parent: str, names: list[str]) -> set[str]:
+        below = Path(parent).relative_to(folder)
+        return {name for name in names if is_of_the_hub((below / name).as_posix())}
+
+    shutil.copytree(folder, out, dirs_exist_ok=True, ignore=left_out)
+
+
 def source_manifest(folder: Path) -> bytes:
     """List a folder outside the store as `folder_manifest` lists a copy of it.
+
+    What git and the hub write beside its files is left out, as it is of the copy (`copy_folder`).
 
     A link is read if it leads to a file of the same folder, or of the same repository where the
     folder is a snapshot in a Hugging Face cache (snapshots/<revision> with links to blobs).
@@ -57,7 +76,7 @@ def source_manifest(folder: Path) -> bytes:
     """
     in_hub_cache = folder.parent.name == "snapshots"
     around = (folder.parents[1] if in_hub_cache else folder).resolve()
-    names = _file_names(folder)
+    names = [name for name in _file_names(folder) if not is_of_the_hub(name)]
     for name in names:
         path = folder / name
         if not path.is_file() or not path.resolve().is_relative_to(around):

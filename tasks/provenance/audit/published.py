@@ -32,9 +32,8 @@ from tasks.provenance.lineage.signatures.model import (
     published_payload,
 )
 from tasks.store.files import sha256_bytes
-from tasks.store.manifest import MANIFEST, manifest_files, manifest_sizes
+from tasks.store.manifest import MANIFEST, is_of_the_hub, manifest_files, manifest_sizes
 
-_OF_THE_HUB = (".cache/huggingface/", ".gitattributes", ".git/")
 """Files that the hub, its client or a clone adds; no loader reads them."""
 
 
@@ -116,8 +115,11 @@ def _differences(
     folder: Path, listed: Mapping[str, str], sizes: Mapping[str, int]
 ) -> Iterator[Problem]:
     """Yield every file that is not as released."""
-    ignored = (f"{PROVENANCE}/", *_OF_THE_HUB)
-    present = {name for name in _names(folder) if name in listed or not name.startswith(ignored)}
+    present = {
+        name
+        for name in _names(folder)
+        if name in listed or not (name.startswith(f"{PROVENANCE}/") or is_of_the_hub(name))
+    }
     for name in sorted(present - listed.keys()):
         yield name, "added after publication"
     for name, sha256 in sorted(listed.items()):
