@@ -47,13 +47,15 @@ _CANDIDATE = re.compile(r"[@\d]")
 
 # buyer3@example.com; at least one dot in the domain, which ends with letters.
 _EMAIL = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,24}(?![\w-])")
+# A bracket may stand before it, but that of a function: f(81234567).
 # +62 812-3456-7890, (021) 555 0199, 4111 1111 1111 1111, 111.444.777-35, 1-1017-02073-69-1
 _DIGITS = re.compile(
-    r"(?<![\w.,/(])(?:\+|(?:\+?\d{1,3} ?)?\(\+?\d{1,4}\)[ -]?)?"
+    r"(?<![\w.,/])(?<!\w\()(?:\+|(?:\+?\d{1,3} ?)?\(\+?\d{1,4}\)[ -]?)?"
     r"\d(?:[ \u00a0.-]{0,2}\d){6,24}(?![\w(]|[.,]\d)"
 )
-_CARD_PREFIX = re.compile(r"4|5[1-5]|2[2-7]|3[47]|35|6")
-_CARD_LENGTHS = (15, 16)
+# American Express has 15 digits, the others 16. A serial number of a telephone (IMEI) has 15 as
+# well, the same check digit, and mostly begins with 35.
+_CARD = re.compile(r"3[47]\d{13}|(?:4|5[1-5]|2[2-7]|35|6)\d{14,15}")
 _GROUPED = re.compile(r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}|\d{4}([ -])\d{6}\2\d{5}")
 
 # Words before a number, in the languages of the shops. At most _BEFORE characters lie between.
@@ -106,46 +108,55 @@ _PASSPORT = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = r"(?:(?:No|Nomor|nº|n°|n)\.? ?)?\d{1,5}[A-Za-z]?(?:/\d+)*"
-_NAME = r"(?:[A-ZÀ-Ỹ][\w'.-]*[ ,]{1,2}){1,5}"
+_NAME = r"(?:(?:d[aeo]s? )?[A-ZÀ-Ỹ][\w'.-]*[ ,]{1,2}){1,5}"
+_NAME_BEHIND = r"(?: [A-ZÀ-Ỹ0-9][\w/]*){1,4}"
 _ADDRESSES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (words, re.compile(pattern))
     for words, pattern in (
         # Jl. Sudirman No. 12; RT 03/RW 05
         (
             ("Jl", "Jalan", "Gg", "Gang"),
-            rf"\b(?:Jl|Jln|Jalan|Gg|Gang)\.? {_NAME}(?:No|Nomor)\.? ?\d{{1,4}}[A-Za-z]?",
+            rf"\b(?:Jl|Jln|Jalan|Gg|Gang)\.? {_NAME}(?:[Nn]o|[Nn]omor)\.? ?\d{{1,4}}[A-Za-z]?",
         ),
         (("RW",), r"\bRT\.? ?\d{1,3} ?/ ?RW\.? ?\d{1,3}\b"),
         # No. 12, Jalan Ampang; Lot 5, Lorong 3
         (
             ("Jalan", "Jln", "Lorong", "Persiaran"),
-            r"\b(?:No|Lot)\.? ?\d{1,4}[A-Z]?,? (?:Jalan|Jln|Lorong|Persiaran) [\w/]+",
+            rf"\b(?:No|Lot)\.? ?\d{{1,4}}[A-Z]?,? (?:Jalan|Jln|Lorong|Persiaran){_NAME_BEHIND}",
         ),
         # Rua das Flores, 123; Avenida Paulista, nº 1578
         (
             ("Rua", "Avenida", "Av.", "Travessa", "Alameda"),
-            rf"\b(?:Rua|Avenida|Av\.|Travessa|Alameda) (?:d[aeo]s? )?{_NAME}{_NUMBER}\b",
+            rf"\b(?:Rua|Avenida|Av\.|Travessa|Alameda) {_NAME}{_NUMBER}\b",
         ),
         # 12 Nguyễn Huệ, phường Bến Nghé; số 5 đường Lê Lợi
         (
             ("hường", "uận", "P.", "Q."),
             r"\b\d{1,4}[A-Za-z]?(?:/\d+)* (?:đường |phố )?[A-ZÀ-Ỹ][\w ]{2,30}, ?"
-            r"(?:[Pp]hường|[Qq]uận|P\.|Q\.) ?\w+",
+            rf"(?:[Pp]hường|[Qq]uận|P\.|Q\.)(?:{_NAME_BEHIND}| ?\w+)",
         ),
         (
             ("đường", "phố", "ngõ"),
-            r"\b[Ss]ố (?:nhà )?\d{1,4}[A-Za-z]?(?:/\d+)*,? (?:đường|phố|ngõ) \w+",
+            rf"\b[Ss]ố (?:nhà )?\d{{1,4}}[A-Za-z]?(?:/\d+)*,? (?:đường|phố|ngõ){_NAME_BEHIND}",
         ),
         # 99/12 ซอยสุขุมวิท 5, 12 หมู่ 3
         (
             ("หมู่", "ม.", "ซอย", "ซ.", "ถนน", "ถ."),
-            r"\d{1,4}(?:/\d+)? ?(?:(?:หมู่|ม\.) ?\d+|(?:ซอย|ซ\.|ถนน|ถ\.) ?[\u0e00-\u0e7f\w]+)",
+            r"\d{1,4}(?:/\d+)? ?(?:(?:หมู่|ม\.) ?\d+|(?:ซอย|ซ\.|ถนน|ถ\.) ?[\u0e00-\u0e7f\w]+"
+            r"(?: \d{1,3}\b)?)",
         ),
         # 台北市信義區松仁路100號
         (
             ("號", "号"),
             r"[\u4e00-\u9fff]{2,3}[市縣县][\u4e00-\u9fff]{1,4}[區区鄉乡鎮镇市][\u4e00-\u9fff]{1,8}?[路街道]"
             r"[\d一二三四五六七八九十段巷弄之 -]*\d+ ?[號号]",
+        ),
+        # Blk 277 Ang Mo Kio Ave 3 #05-70; Blk 3 Lot 5, Brgy. San Isidro
+        (
+            ("Blk", "Block"),
+            r"\b(?:Blk|Block)\.? \d{1,4}[A-Z]?,?"
+            r"(?: Lot \d{1,3}(?:,? (?:Brgy|Barangay)\.?(?: [A-Z]\w+){1,3})?"
+            r"|(?: [A-Z][\w.]*){1,4} \d{1,3}(?: #\d{1,2}-\d{1,4})?)",
         ),
         # 25 Orchard Road; 12 Mabini Street
         (
@@ -264,9 +275,9 @@ def _is_identity(spelling: str, digits: str) -> bool:
 
 def _is_card(spelling: str, digits: str) -> bool:
     return (
-        len(digits) in _CARD_LENGTHS
+        len(digits) in (15, 16)
         and (spelling == digits or _GROUPED.fullmatch(spelling) is not None)
-        and _CARD_PREFIX.match(digits) is not None
+        and _CARD.fullmatch(digits) is not None
         and luhn.is_valid(digits)
     )
 
