@@ -38,9 +38,9 @@ export DO_NOT_TRACK := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 export FLYTE_SDK_LOGGING_LEVEL ?= 40
 
-# Processes that share the suite. A file stays whole, so that what its tests share is made once. On two
-# cores a third one computes while the others wait for servers, disks and time limits.
-WORKERS ?= 3
+# Processes that share the suite. A file stays whole, so that what its tests share is made once. Each one
+# more costs 20 CPU seconds before its first test: it imports and collects everything.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 include containers/environments.mk
@@ -67,7 +67,7 @@ run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; E
 
 include workflows/runs.mk
 
-test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=3 processes
+test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=2 processes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory -j 2 types suite

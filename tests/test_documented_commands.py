@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from flytekit.clis.sdk_in_container.pyflyte import main
 
-from tasks.platform import console
 from tasks.platform.command_line import run
+from tests.documented import resolve_eachprompt
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -29,7 +29,6 @@ COMMAND = re.compile(
     r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
 )
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|eachprompt .*|python -m .*)")
-YAML = re.compile(r"(?!workflows/|/)\S+\.yaml")
 CHEAP = ("make help", "eachprompt settings", pytest.param("make budget", marks=pytest.mark.slow))
 
 
@@ -105,24 +104,12 @@ def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page()
 def resolve(command: str, *, in_full: bool = False) -> None:
     """Have a command read its options, or run it."""
     words = shlex.split(command, comments=True)
-    if words[:2] == ["eachprompt", "lab"]:
-        words[1:3] = [" ".join(words[1:3])]
-    modules = console.MODULES | console.LAB_MODULES
     rest = [] if in_full else ["--help"]
     if words[0] == "pyflyte":
         done = CliRunner().invoke(main, [*words[1:], *rest])
         assert 0 == done.exit_code, done.output
-    elif words[0] == "eachprompt" and words[1] in modules:
-        module, _, function = modules[words[1]][0].partition(":")
-        with pytest.raises(SystemExit) as ended:
-            run(getattr(import_module(module), function), [*words[2:], *rest])
-        assert ended.value.code in (0, None)
     elif words[0] == "eachprompt":
-        command = console.read_command(words[1], console.command_places())
-        # Files of the reader's own are not there.
-        places = map(console.with_place, words[2:])
-        given = [word if not YAML.fullmatch(word) else "{}" for word in places]
-        console.read_options(command, [word for word in given if word != "--help"])
+        resolve_eachprompt(command, in_full=in_full)
     elif words[2] not in ("pytest", "pip", "venv"):
         is_package = (ROOT / words[2].replace(".", "/")).is_dir()
         module = f"{words[2]}.__main__" if is_package else words[2]

@@ -1,14 +1,18 @@
 """The whole pipeline from the command line: killed, continued, cached, audited, tampered with."""
 
 import json
+import logging
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
+from flytekit.clis.sdk_in_container.pyflyte import main as pyflyte
+from flytekit.core.local_cache import LocalTaskCache
 
 from data_schemas.reports import SLICE_KINDS
 from tasks.provenance.audit.walk import audit
@@ -16,6 +20,7 @@ from tasks.store.location import tracking_uri
 from tests import tiny_chain
 
 ROOT = Path(__file__).parents[1]
+FORK = multiprocessing.get_context("fork")
 RL = {
     "steps": 3,
     "prompts_per_step": 6,
@@ -80,30 +85,39 @@ def home(request, tmp_path_factory):
     return home
 
 
-def start(home: Path) -> subprocess.Popen[str]:
-    command = [
-        str(Path(sys.executable).with_name("pyflyte")),
-        *("run", "workflows/post_training.py", "post_training"),
-        *("--store", str(home / "runs"), "--settings", (home / "settings.json").read_text()),
-    ]
-    environment = os.environ | {"HOME": str(home), "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
-    environment |= SECRETS | {"TMPDIR": str(home / "tmp")}
+def start(home: Path) -> multiprocessing.process.BaseProcess:
+    """Start the command in a process of its own, forked: this one has imported the packages."""
+    process = FORK.Process(target=_run, args=(home,))
+    process.start()
+    return process
+
+
+def _run(home: Path) -> None:
+    os.setsid()
     (home / "tmp").mkdir(exist_ok=True)
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
+    variables = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "COLUMNS": "120"}
+    os.environ.update(SECRETS | variables)
+    os.chdir(ROOT)
+    tempfile.tempdir = None
+    LocalTaskCache._initialized = False  # a test before this one may have opened that of its home
+    sys.stdout = sys.stderr = (home / "output").open("w", buffering=1)
+    for descriptor in (1, 2):
+        os.dup2(sys.stdout.fileno(), descriptor)
+    logging.basicConfig(force=True)  # the handlers are pytest's
+    settings = (home / "settings.json").read_text()
+    pyflyte(
+        [
+            *("run", "workflows/post_training.py", "post_training"),
+            *("--store", str(home / "runs"), "--settings", settings),
+        ]
     )
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=PATIENCE_S)
+def finish(process: multiprocessing.process.BaseProcess, home: Path) -> str:
+    process.join(PATIENCE_S)
+    output = (home / "output").read_text()
 
-    assert process.returncode == 0, output
+    assert process.exitcode == 0, output
     assert not [name for name, secret in SECRETS.items() if secret in output]
     return output
 
@@ -114,21 +128,22 @@ def committed_steps(home: Path) -> list[str]:
     return [path.parent.name for path in states.glob("*/committed/*/MANIFEST.json")]
 
 
-def kill_after_step(process: subprocess.Popen[str], home: Path, step: str) -> None:
+def kill_after_step(process: multiprocessing.process.BaseProcess, home: Path, step: str) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while step not in committed_steps(home):
-        assert process.poll() is None, process.communicate()[0]
+        assert process.is_alive(), (home / "output").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    assert process.pid
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.join()
 
 
 @pytest.mark.timeout(2 * PATIENCE_S)
 def test_a_killed_run_goes_on_and_what_it_releases_can_be_proved(home):
     kill_after_step(start(home), home, "000002")
 
-    second = finish(start(home))
+    second = finish(start(home), home)
 
     assert "continuing after committed step" in second
     assert "same code, settings and" in " ".join(second.split())  # the stages before the kill
@@ -140,7 +155,7 @@ def test_a_killed_run_goes_on_and_what_it_releases_can_be_proved(home):
 @pytest.mark.slow
 @pytest.mark.timeout(PATIENCE_S)
 def test_a_second_run_is_served_from_the_cache(home):
-    output = finish(start(home))
+    output = finish(start(home), home)
 
     ran = [line.split()[0] for line in output.splitlines() if " ran " in line]
     assert ["ingest/base", "ingest", "release"] == ran[-3:]

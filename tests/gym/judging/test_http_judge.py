@@ -196,18 +196,22 @@ def test_a_judge_that_is_down_is_not_asked_for_every_prompt():
 
 def test_after_a_timeout_without_a_reply_nobody_waits_for_a_second_one(monkeypatch):
     monkeypatch.setattr(life, "TICK_S", 0.1)
-    hangs, over = [True], threading.Event()
+    hangs, over, reached = [True], threading.Event(), list[int]()
 
     def behave(handler, asked, number):
+        reached.append(number)
         if hangs[0]:
-            over.wait(10.0)
+            over.wait(60.0)
         echo(handler, asked, number)
 
     with endpoint(behave) as address, judge_at(address, timeout_s=1.0, max_concurrent=2) as judge:
-        begun = time.monotonic()
         assert [None] * 20 == judge.ask([prompt("a")] * 20)
-        assert [None] == judge.ask([prompt("a")])
-        assert time.monotonic() - begun < 1.8
+        # Two that time out, and one that a thread began between their ends.
+        assert len(reached) <= 3
+        first = len(reached)
+        assert [None] * 20 == judge.ask([prompt("a")] * 20)
+        # One at most: a machine that took longer than the pause for this sends a probe.
+        assert len(reached) <= first + 1
 
         hangs[0] = False
         time.sleep(1.1)

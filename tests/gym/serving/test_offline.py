@@ -11,6 +11,7 @@ from tasks.engines.scoring import open_scoring
 from tasks.errors import DataError, SettingsError
 from tasks.gym.__main__ import main, run
 from tasks.gym.serving.offline import PORTION, score_file
+from tests.slices import sliced
 
 
 def row(number):
@@ -77,7 +78,10 @@ def test_a_line_that_is_no_row_is_named_before_anything_is_scored(scorer, tmp_pa
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("name", ["evil.py:polite", "evil:polite", "environment"])
+@pytest.mark.parametrize(
+    "name",
+    sliced(["evil.py:polite", "evil:polite", "environment"], lambda name: name == "evil.py:polite"),
+)
 def test_a_row_of_a_file_names_no_code_that_was_not_listed(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     text = "open('was_run', 'w')\n\ndef polite(problem, response): ...\n"

@@ -115,6 +115,7 @@ def test_an_update_trains_adjugates_and_a_weight_sync_installs_them(tiny_grove, 
     assert largest_gap(trainer, batch_of(after), after) < 1e-5
 
 
+@pytest.mark.slow
 def test_adapters_cover_the_adjugates_and_an_export_merges_them(tiny_grove, rollouts, tmp_path):
     trainer = TorchTrainer(tiny_grove, lora_rank=8)
     engine = AdapterRollout(HFRolloutEngine(tiny_grove), tiny_grove, rank=8)

@@ -249,6 +249,7 @@ def test_a_phase_stopped_with_waiting_turns_ends_in_the_same_bytes(phase, tmp_pa
     assert {*AGENTS} == {row.agent for row in rows if isinstance(row, AgentLedgerRow)}
 
 
+@pytest.mark.slow
 def test_a_step_of_several_agents_is_recomputed_from_its_snapshot(phase, tmp_path):
     done = phase(tmp_path)
     last = step_snapshot.find_snapshots(done.state, STEPS)[-1]

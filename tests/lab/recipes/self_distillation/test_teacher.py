@@ -24,6 +24,7 @@ from tasks.rl.phase import finish, train
 from tasks.rl.recipe import Teacher, open_recipe
 from tasks.rl.replay.recompute import compare
 from tests.rl.conftest import RuleScorer, even
+from tests.slices import sliced
 
 CANARY = "xylophone canary"
 
@@ -157,6 +158,7 @@ def test_weighed_by_entropy_taught_tokens_weigh_more_where_the_teacher_is_sure(
     assert record.report.metrics["teacher/entropy_nats"] == pytest.approx(entropy.mean(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_teacher_that_does_not_weigh_leaves_the_record_as_it_was(phase_in, tiny_moe, tmp_path):
     phase = phase_in(tmp_path / "state", steps=1)
     recipe = open_recipe(SelfDistillationSettings(), phase.settings)
@@ -201,7 +203,7 @@ def test_the_control_asks_no_teacher(phase_in, tiny_moe, tmp_path):
     assert not [one.name for one in compare(snapshot) if one.difference]
 
 
-@pytest.mark.parametrize("terms", [(), (TermSettings(kind="rl_zvp"),)])
+@pytest.mark.parametrize("terms", sliced([((TermSettings(kind="rl_zvp"),),), ((),)], bool))
 def test_where_all_fail_the_tokens_are_taught_with_and_without_rl_zvp(
     phase_in, tiny_moe, tmp_path, terms
 ):
@@ -225,7 +227,10 @@ def long_winded(problem, response):
     return verdict if verdict.solved else scored(0.0, "rule", "it is odd " * 2000)
 
 
-@pytest.mark.parametrize(("rule", "tokens"), [(noted, 1), (long_winded, 10**6)])
+@pytest.mark.parametrize(
+    ("rule", "tokens"),
+    sliced([(noted, 1), (long_winded, 10**6)], lambda rule, tokens: rule is noted),
+)
 def test_behind_a_prompt_that_is_too_long_nothing_is_taught(
     phase_in, tiny_moe, tmp_path, rule, tokens
 ):

@@ -50,6 +50,7 @@ def lines_of(one):
     }
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
     sample.generate(0, tmp_path)
 

@@ -350,10 +350,11 @@ def left_behind(phase, out):
     return kept, reports, facts, (out / "r" / LEDGER_FILE).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({}, id="synchronous", marks=pytest.mark.slow),
+        pytest.param({}, id="synchronous"),
         pytest.param({"engines": EngineSettings(staleness=1)}, id="one step off"),
     ],
 )
