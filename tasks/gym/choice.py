@@ -81,7 +81,8 @@ class _Language:
 _LETTER = r"(?=[\s(*_]{0,4}[a-h](?!\w))"
 _LANGUAGES = (
     _Language(  # English
-        answer=r"(?<!\w)(?:answer|solution)(?!\w)",
+        answer=r"(?<!\w)(?:answer|(?<!of )(?<!of a )(?<!of the )(?<!in )(?<!in the )solution)"
+        r"(?!\w)",
         option=r"(?<!\w)(?:option|choice|one|letter|selection)(?!\w)",
         good="correct|right|true|best|suitable|appropriate|likely|accurate|fitting|final",
         owner="my|our|the(?= choice)",
@@ -286,6 +287,9 @@ _NEGATED = _folded(
 )
 # "a is not wrong"
 _NOT_FALSE = re.compile(rf"(?:(?<!\w)(?:not|never)|n't|n t) (?:\w+ )?(?:{_FALSE})(?!\w)")
+# "(a) The mean is 0. (b) The variance ...": parts of a problem, of which none is an option
+_FIRST_PART = re.compile(r"\s*\(a\) (?!(?:is|because|since|as|for)(?!\w))\w")
+_SECOND_PART = re.compile(r"[.;:\n]\s*\(b\) (?!(?:is|because|since|as|for)(?!\w))\w")
 # "it is 25 c"
 _UNIT = re.compile(r"\d [a-z]$")
 _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
@@ -516,6 +520,8 @@ def _opening(text: str, names: Collection[str]) -> str:
     first = clauses(text[:WINDOW]).partition("|")[0].strip()
     if first.count(" ") >= MAX_SHORT and _GOES_ON.match(clauses(text[:WINDOW]).removeprefix(first)):
         return ""  # the wording of an option in a sentence about it
+    if _FIRST_PART.match(text) and _SECOND_PART.search(text):
+        return ""
     rest = (line for line in text.splitlines()[1:] if not _MARKER.search(line))
     lines = (clauses(line).partition("|")[0].strip() for line in rest)
     return (

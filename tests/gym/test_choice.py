@@ -775,6 +775,8 @@ BOXES = {
         "I choose B over A.",
         "The answer is B because A, which is red, would need paint. C is green.",
         "The answer is B, but A is tempting for those who read fast.",
+        "(a) The mean is 0. (b) The variance is 2. The answer is (B).",
+        "The pH of a solution is given by the log of its H and A. The answer is (B).",
         "B\n\nIts mass is m = 2 A. At 25 C it is 0.5 C.",
         "B is correct. A describes a red box, which does not fit.",
         "The answer is B.\n\nWhy not A? Because it is red. A is tempting but too small.",
@@ -796,6 +798,8 @@ def test_an_explanation_behind_the_answer_may_name_other_options(problem, respon
     [
         "The answer is B. But A is also possible.",
         "The answer is B. It is A.",
+        "(A) because it is red. (B) because it is blue. The answer is (B).",
+        "(A) red. The answer is (B).",
         "The answer is B, but A could also be right.",
         "The answer is B, although C might be correct as well.",
         "The answer is B. A red box fits, too.",

@@ -32,6 +32,8 @@ def rows(path: str) -> list[dict]:
         pytest.skip(f"EACHPROMPT_DATA names no folder with {path}")
     if file.suffix == ".parquet":
         return pq.read_table(file).to_pylist()
+    if file.suffix == ".json":
+        return [row for row in json.loads(file.read_text()) if isinstance(row, dict)]
     return [json.loads(line) for line in file.read_text().split("\n") if line]
 
 
@@ -134,6 +136,48 @@ def test_hard_pairs_with_human_labels_are_no_worse_than_measured(problem) -> Non
     # The wrong one has the gold's members in another order.
     assert accepted[0] >= 174
     assert accepted[1] <= 1
+
+
+_SAID = re.compile(r"answer is \(?([A-J])\)?")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "most_refused"),
+    [
+        ("DeepSeek-Coder-V2", 1),
+        ("Meta-Llama-3_1-8B-Instruct", 5),
+        ("Mistral-7B-Instruct-v0.2", 7),
+        ("Phi-3-mini-4k-instruct", 1),
+        ("Qwen1.5-72B-Chat", 55),
+        ("c4ai-command-r-v01", 7),
+        ("gemini-1.5-pro-002", 10),
+    ],
+)
+def test_published_choices_are_paid_if_and_only_if_they_are_right(
+    problem, model: str, most_refused: int
+) -> None:
+    """Outputs of TIGER-AI-Lab/MMLU-Pro (eval_results/), those that announce one letter.
+
+    Most of what is refused states two answers: "The answer is (B) and (C)".
+    """
+    pairs, right = [], []
+    for row in rows(f"mmlu_pro_outputs/{model}.json"):
+        text = (row.get("model_outputs") or row.get("generated_text") or "").split("Question:")[0]
+        said, options = set(_SAID.findall(text)), [one.strip() for one in row["options"]]
+        if len(said) != 1 or len({one.casefold() for one in options}) < len(options):
+            continue
+        named = [list(pair) for pair in zip("ABCDEFGHIJ", options, strict=False)]
+        correct = named.pop(row["answer_index"])
+        pairs.append(({"correct": correct, "others": named}, text.strip()))
+        right.append(said == {row["answer"]})
+    verdicts = table.score_batch(
+        [problem("choice", gold) for gold, _ in pairs[:1000]], [text for _, text in pairs[:1000]]
+    )
+    scored = list(zip(verdicts, right, strict=False))
+
+    assert 0 == sum(one.solved and not is_right for one, is_right in scored)
+    assert most_refused >= sum(is_right and not one.solved for one, is_right in scored)
 
 
 def golds(path: str) -> list[str]:

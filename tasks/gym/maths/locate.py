@@ -88,13 +88,14 @@ _LABEL = (
     r"đáp[ \t]{1,3}(?:án|số)|"
     r"kết[ \t]{1,3}quả|trả[ \t]{1,3}lời|คำตอบ|ตอบ|答案|答|"
     r"respuesta(?:[ \t]{1,3}final)?|réponse(?:[ \t]{1,3}finale)?|"
-    r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답"
+    r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답|"
+    r"(?:ang[ \t]{1,3})?(?:ka)?sagot(?:an)?"
 )
 # "is", "turns out to be", "must be", "adalah", "是".
 _COPULA = (
     r"(?:(?:comes?|came|works?|worked|turns?|turned)\s+out\s+(?:to\s+be|to|as)|happens\s+to\s+be|"
     r"(?:must|should|has\s+to)\s+be|amounts\s+to|is|are|equals|ialah|adalah|là|es|est|é|ist|"
-    r"lautet|คือ|是|为|為|は)"
+    r"lautet|ay|คือ|是|为|為|は|은|는)"
 )
 _TITLES = ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Mt", "Sr", "Jr", "vs")
 _ABBREVIATED = "".join(rf"(?<!\b{word})" for word in _TITLES)
@@ -115,7 +116,8 @@ _MARK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HINT = re.compile(
-    r"####|a[ \t*_]{0,5}[:：]|answer|ans|jawa[bp]an|đáp|kết|trả|ตอบ|答|resp|réponse|antwort|정답"
+    r"####|a[ \t*_]{0,5}[:：]|answer|ans|jawa[bp]an|đáp|kết|trả|ตอบ|答|resp|réponse|antwort|정답|"
+    r"sagot"
 )
 """Occurs in every mark, in lower case; a search for it takes a tenth of the time."""
 # "answer to the first", "answer to part", "answer to (b)".
@@ -135,6 +137,13 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 """The words right before a box that its sentence may take back: `Suppose the answer is`."""
+# "not 7 but 16", "bukan 7 melainkan 16", "不是7而是16"
+_NOT_BUT = re.compile(
+    r"(?:(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|nicht|hindi)\s|ไม่ใช่\s?|不是\s?)"
+    r"\$?-?[\d.,]{0,20}\d\$?,?\s?(?:(?<!\w)(?:but|melainkan|tetapi|mà là|sondern|kundi)\s|"
+    r"แต่(?:เป็น|คือ)?|而是)\s?(?:rather\s)?(?=[$\\\d-])",
+    re.IGNORECASE,
+)
 _EVENT = re.compile(
     r"(?<![A-Za-z\\])[A-Z]\s?\([^()$\n]{1,30}[=<>][^()$\n]{1,30}\)\s*=(?=[\s$({\[\\]*$)"
 )
@@ -176,6 +185,7 @@ def lenient(text: str, language: str) -> list[Place]:
     If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
     text = plain_amounts(typed_minus(_CALCULATION.sub("", text)), language)
+    text = _NOT_BUT.sub("", text)
     in_boxes, first_mark = boxes(text, language), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []
@@ -213,7 +223,7 @@ def lenient(text: str, language: str) -> list[Place]:
         return denials or _distinct(_unmarked(text, language))
     head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
     heads = [Place(head, "first line")] if is_number(head, language) else []
-    return _distinct(heads + in_boxes + phrases + _afterthoughts(text, first_mark, language))
+    return _distinct(heads + in_boxes + phrases + _afterthoughts(text, first_mark, language, boxed))
 
 
 def _is_uncommitted(lead: str, mark: re.Match[str]) -> bool:
@@ -235,10 +245,13 @@ def _is_supposed(before: str) -> bool:
     return bool(COUNTERFACTUAL.search(lead) or UNCOMMITTED.search(_CLAUSE.split(lead)[-1]))
 
 
-def _afterthoughts(text: str, start: int, language: str) -> list[Place]:
+def _afterthoughts(text: str, start: int, language: str, box: re.Match[str] | None) -> list[Place]:
     """Find the sentences after an answer that consist of another one, or offer one."""
     results = [m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start)]
     results += [value.strip(" \t$*_") for value in offered(text, start, language)]
+    if box:
+        clauses = offered(text, box.end(), language, in_clauses=True)
+        results += [value.strip(" \t$*_") for value in clauses]
     return [
         Place(value, "afterthought")
         for value in results

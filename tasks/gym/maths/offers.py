@@ -17,7 +17,7 @@ _OFFERS = {
     "en": "also|possible|possibly|plausible|might|may|could|perhaps|maybe|alternatively|"
     "alternative|another|others?|instead|equally|too|second|option|possibility|"
     "valid|acceptable|accept|argue|either|both|unless|if not|then again|some|"
-    "as well",
+    "as well|consider|guess|otherwise|depending|unsure|not sure|different|like|or|if",
     "id": "juga|mungkin|bisa|lain|atau|alternatif|barangkali|kemungkinan|selain itu|bisa jadi",
     "ms": "juga|mungkin|boleh|lain|atau|alternatif|barangkali|kemungkinan|selain itu|boleh jadi",
     "th": "ก็|อาจ|หรือ|อื่น|เป็นไปได้|เช่นกัน|ด้วย|บางที|น่าจะ",
@@ -27,15 +27,18 @@ _OFFERS = {
     "alternativa|igualmente",
     "fr": "aussi|également|possible|peut|pourrait|autre|ou|peut-être|alternative",
     "de": "auch|ebenfalls|möglich|möglicherweise|kann|könnte|andere|oder|vielleicht|alternative",
+    "ja": "も|または|あるいは|かもしれない|かもしれません|可能|別の|他の",
+    "ko": "도|또는|혹은|가능|다른",
     "tl": "ring?|ding?|posible|maaari|maaaring|puwede|pwede|iba|ibang|isa pang|o|siguro|baka|"
     "marahil",
     "zh": "也|可能|或|或者|或是|还可以|還可以|另一个|另一個|另外|其他|可以|也许|也許|或许|或許",
 }
 _OTHERS = {
     "en": "but|however|though|although|yet|and|or|it|it's|is|be|are|was|that|this|the|"
-    "an?|answer|solution|value|result|would|you|i|one|well|works?|correct|right|"
+    "an?|answers?|solution|value|result|would|you|i|one|well|works?|correct|right|"
     "true|fine|okay|just|then|there|to|of|people|think|guess|so|still|says?|can|do|"
-    "as|good|choice|again",
+    "as|good|choice|again|for|my|in|on|if|wrong|gives?|interpretations?|readings?|backup|"
+    "sure|wrong",
     "id": "tetapi|tapi|namun|dan|itu|ini|adalah|ialah|jawaban(?:nya)?|nilai(?:nya)?|"
     "hasil(?:nya)?|yang|benar|betul|tepat|jadi|diterima|dapat|sebuah|satu|saja",
     "ms": "tetapi|tapi|namun|dan|itu|ini|adalah|ialah|jawapan(?:nya)?|nilai(?:nya)?|"
@@ -50,6 +53,8 @@ _OTHERS = {
     "fr": "mais|et|est|la|le|être|réponse|solution|valeur|résultat|correcte?|juste|une?|"
     "cela|ce|serait",
     "de": "aber|und|ist|die|das|sein|antwort|lösung|wert|ergebnis|richtig|korrekt|eine?|es|wäre",
+    "ja": "ただし|しかし|です|である|が|は|の|答え|値|あり得る|あり得ます|ある|あります|と|正解|で",
+    "ko": "하지만|그러나|그리고|합니다|입니다|이다|할|수|있습니다|있다|답|정답|값|은|는|이|가|될",
     "tl": "pero|ngunit|at|ay|ang|sagot|tama|ito|iyon|maging|na|ng|pang|pa",
     "zh": "但|但是|不过|不過|和|与|與|是|为|為|答案|结果|結果|值|对|對|正确|正確|的|它|"
     "这|這|成立|有|行",
@@ -61,8 +66,8 @@ _DENSE = "\u0e00"
 
 
 @functools.cache
-def _pattern(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Match an offering sentence, and a word of it that offers."""
+def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Match an offering sentence, or clause, and a word of it that offers."""
     names = {"en", language} & _OFFERS.keys()
     offers = [word for name in sorted(names) for word in _OFFERS[name].split("|")]
     others = [word for name in sorted(names) for word in _OTHERS[name].split("|")]
@@ -74,19 +79,28 @@ def _pattern(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
         return rf"(?:(?<![^\W\d_])(?:{spaced})(?![^\W\d_])" + (rf"|{dense})" if dense else ")")
 
     word = alternatives(offers + others)
-    start = r"(?:\A|[.;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]))[\s$}*_)\]\\]{0,6}"
+    clause = r"|[,(，（]|\s[-–—]{1,2}(?=\s)" if in_clauses else ""
+    start = rf"(?:\A|[.;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]){clause})[\s$}}*_)\]\\]{{0,6}}"
     sentence = (
-        rf"{start}"
-        rf"(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+(?:{_NUMBER}\s{{0,2}}{word}\s{{0,2}})?)"
+        rf"{start}(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+"
+        rf"(?:{_NUMBER}(?:\s{{0,2}}{word}|,)\s{{0,2}})?)"
         rf"(?P<value>{_NUMBER})(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}+)"
         r"(?=[\s$}*_)\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
     )
     return re.compile(sentence, re.IGNORECASE), re.compile(alternatives(offers), re.IGNORECASE)
 
 
-def offered(text: str, start: int, language: str) -> Iterator[str]:
-    """Find the values that sentences behind a place offer beside an answer."""
-    sentence, offer = _pattern(primary(language))
+def offered(text: str, start: int, language: str, *, in_clauses: bool = False) -> Iterator[str]:
+    """Find the values that sentences behind a place offer beside an answer.
+
+    Args:
+        text: the response.
+        start: place of the answer.
+        language: of the response.
+        in_clauses: read clauses, too: `\\boxed{7}, though 16 works`. In a sentence without a box
+            they are a part of what it states.
+    """
+    sentence, offer = _pattern(primary(language), in_clauses)
     for match in sentence.finditer(text, start):
         if offer.search(match["before"]) or offer.search(match["behind"]):
             yield match["value"]

@@ -88,3 +88,21 @@ def test_marked_lines_are_found_in_every_language(line: str) -> None:
 def test_boxes_with_a_comma_between_them_state_one_list() -> None:
     assert "1, 2" == joint("$x=\\boxed{1}$ and $y=\\boxed{2}$")
     assert joint("\\boxed{1}. Wait, \\boxed{2}") == ""
+
+
+@pytest.mark.parametrize(
+    ("response", "language"),
+    [
+        ("The answer is not 7 but 16.", "en"),
+        ("Jawabannya bukan 7 melainkan 16.", "id"),
+        ("答案不是7而是16。", "zh"),
+        ("Ang sagot ay 16.", "fil"),
+        ("Kasagutan: 16", "tl"),
+        ("정답은 16입니다.", "ko"),
+    ],
+)
+def test_the_stated_number_is_found_where_another_one_is_denied(response, language) -> None:
+    (place,) = lenient(response, language)
+
+    assert "16" in place.text
+    assert "7" not in place.text

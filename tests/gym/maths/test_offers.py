@@ -19,6 +19,17 @@ OFFERS = {
         "Both 7 and 16 are possible.",
         "Either 7 or 16 is fine.",
         "I would also accept 16.",
+        "One might argue for 16.",
+        "Also consider 16.",
+        "My second guess is 16.",
+        "If that is wrong, then 16.",
+        "A different reading gives 16.",
+        "In another interpretation, 16.",
+        "I also like 16.",
+        "Otherwise 16.",
+        "Depending on the reading, 16.",
+        "Possible answers: 7, 16.",
+        "Not sure, could be 16.",
     ],
     "id": ["Tetapi 16 juga mungkin.", "Bisa juga 16.", "Jawaban lain adalah 16."],
     "ms": ["Tetapi 16 juga mungkin.", "Boleh juga 16.", "Jawapan lain ialah 16."],
@@ -27,6 +38,8 @@ OFFERS = {
     "pt": ["Mas 16 também é possível.", "Também pode ser 16.", "Outra resposta é 16."],
     "zh-TW": ["但16也可能。", "也可能是16。", "另一個答案是16。"],
     "es": ["Pero 16 también es posible.", "También puede ser 16."],
+    "ja": ["ただし16も可能です。", "16かもしれません。"],
+    "ko": ["하지만 16도 가능합니다."],
     "fil": ["Pero 16 ay posible rin.", "Maaari ring 16."],
 }
 TALES = {
@@ -36,6 +49,7 @@ TALES = {
     "vi": ["Lan cũng có 16 quyển vở."],
     "pt": ["Ele também tem 16 canetas."],
     "zh-TW": ["他還有16個蘋果。"],
+    "ja": ["16ではない。"],
 }
 
 
@@ -53,6 +67,15 @@ def test_words_that_only_offer_make_a_number_another_answer(language: str, sente
 )
 def test_a_sentence_with_any_other_word_tells_something_else(language: str, sentence: str) -> None:
     assert [] == list(offered(f"So it is 7. {sentence}", 8, language))
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [", or maybe 16.", ", though 16 works too.", " (or 16).", " -- or 16.", ", alternatively 16."],
+)
+def test_a_clause_behind_a_box_offers_another_answer(clause: str) -> None:
+    assert ["16"] == list(offered(f"So $7${clause}", 6, "en", in_clauses=True))
+    assert [] == list(offered(f"So $7${clause}", 6, "en"))
 
 
 @pytest.mark.parametrize("unit", [". also 16", ". it is also ", ". 7 or 16 ", ".   $ "])
