@@ -17,7 +17,8 @@ options of a question (`choice`). The golds of other rows are free text, of whic
 EVOUNA, numbers are scored as `final_answer` although its texts announce no answer. Other graders
 are asked on every scored row: math-verify, and with `--python` (see `command.py`) OpenCompass,
 verl's PRIME grader, and that of Qwen2.5-Math if QWEN_MATH is the folder `evaluation` of its clone.
-All get the same gold, the last box of a worked solution, and the same answer.
+All get the same answer; a gold that is a worked solution is the content of its box, for graders
+that take no other form of its last box.
 """
 
 import argparse
@@ -45,6 +46,8 @@ EVIDENCE = Path(__file__).with_name("human_labels.json")
 READINGS = Path(__file__).with_name("human_labels_read.json")
 """What a person found of every false verdict of ours, by set and row."""
 UNREAD = "not read"
+DATED = "a full date, where the gold is its year"
+UNANNOUNCED = "no answer is announced, and the last sentence states something else as well"
 UNMARKED = "EVOUNA"
 MATH_VERIFY_S = 5.0
 OURS = "ours"
@@ -76,15 +79,15 @@ class Labelled:
     answer: str = ""
     """The gold in the form of our verifier."""
 
-    def problem(self, answer: str = "") -> Problem:
-        """Return the problem, with the gold of other graders if none is given."""
+    def problem(self, answer: str) -> Problem:
+        """Return the problem with a gold."""
         return Problem(
             id=f"{self.source}/{self.key}",
             domain=Domain.MATHS,
             language="en",
             messages=(Message(role=Role.USER, content=self.question or "?"),),
             verifier=self.verifier or "final_answer",
-            answer=answer or json.dumps({"value": self.gold}),
+            answer=answer,
             source=self.source,
             source_row=self.key,
         )
@@ -208,8 +211,9 @@ def examine(
 ) -> tuple[dict[str, list[Verdict]], list[str]]:
     """Return the verdicts of every grader on the claimed rows, and the graders in order."""
     ours = table.score_batch([row.problem(row.answer) for row in rows], [r.response for r in rows])
-    plain = [row.problem() for row in rows]
+    plain = [row.problem(json.dumps({"value": row.gold})) for row in rows]
     found = {OURS: list(ours), OTHERS[0]: _math_verify(plain, rows)}
+    plain = [row.problem(json.dumps({"value": bare(row.gold)})) for row in rows]
     for name in OTHERS[1:]:
         if foreign is not None and name in foreign.checkers:
             found[name] = [
@@ -260,7 +264,8 @@ def cause(row: Labelled, verdict: Verdict, read_before: dict[str, str]) -> str:
     """Say what a person found of a false verdict; a text that announces no answer is one cause."""
     known = read_before.get(f"{row.source}/{row.key}")
     if known is None and row.right and row.source.startswith(UNMARKED):
-        return "no answer is announced, and another number or word stands in the last sentence"
+        dated = re.search(rf"\d{{1,2}}(?:st|nd|rd|th)?,? {re.escape(row.gold)}", row.response)
+        return DATED if dated else UNANNOUNCED
     return known or UNREAD
 
 
@@ -304,10 +309,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _chosen(name: str, one: Answered) -> Labelled:
-    gold = bare(one.gold)
+    gold = bare(one.gold) if one.gold.count("\\boxed") == 1 else one.gold
     verifier, answer = "", ""
     if one.kind == "options":
-        options = option_gold(one.question, gold)
+        options = option_gold(one.question, bare(one.gold))
         verifier, answer = ("choice", json.dumps(options)) if options else ("", "")
     elif one.kind == "maths":
         verifier, answer = "final_answer", json.dumps({"value": gold})

@@ -18,7 +18,8 @@ def math_verify(problem: Problem, response: str) -> Verdict:
 
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)  # it warns that it has no limits
     value = json.loads(problem.answer)["value"]
-    gold = parse(value if "$" in value else f"${value}$", parsing_timeout=0)
+    marked = "$" in value or "\\boxed" in value
+    gold = parse(value if marked else f"${value}$", parsing_timeout=0)
     said = parse(response, parsing_timeout=0)
     return scored(float(bool(verify(gold, said, timeout_seconds=0))), "math_verify")
 

@@ -58,8 +58,8 @@ STEPS = tuple(
 
 # "0.333333", "-.666667".
 _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
-# "30.52", "0.458".
-_ROUNDED_GOLD = re.compile(rf"-?\d*\.\d{{{GOLD_PLACES},}}")
+# "30.52", "0.458", "USD 12.55".
+_ROUNDED_GOLD = re.compile(rf"(?:[A-Z]{{3}} )?(-?\d*\.\d{{{GOLD_PLACES},}})")
 # "1,22"
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
 # What `repeating` makes of "0.\\overline{123}", which is no other way to write the gold 0.123.
@@ -464,11 +464,11 @@ def _rounds_gold(gold: Answer, other: Answer) -> bool:
     Not symmetric: no decimal is the exact value, so that the gold can be no more than a rounding,
     while a decimal answer with as few places may be the rounding of a wrong value.
     """
-    digits = gold.text.replace(".", "").lstrip("-0")
-    if not _ROUNDED_GOLD.fullmatch(gold.text) or len(digits) < GOLD_DIGITS:
+    decimal = _ROUNDED_GOLD.fullmatch(gold.text)
+    if not decimal or len(decimal[1].replace(".", "").lstrip("-0")) < GOLD_DIGITS:
         return False
     value = None if _PERIOD.fullmatch(other.text) else _endless(other)
-    return value is not None and abs(_places_beyond(value, gold.text)) <= 0.5
+    return value is not None and abs(_places_beyond(value, decimal[1])) <= 0.5
 
 
 def _endless(answer: Answer) -> Value | None:
