@@ -97,6 +97,18 @@ def cells_under(header: Iterable[str], text: str) -> dict[str, str]:
     return dict(zip(table.names, rows[0], strict=True))
 
 
+def rows_of(lines: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Yield the cells of the rows by the names of their columns; damaged lines are left out."""
+    names: list[str] | None = None
+    for cells in read_delimited(lines):
+        if isinstance(cells, DamagedLine):
+            continue
+        if names is None:
+            names = cells
+        elif len(cells) == len(names):
+            yield dict(zip(names, cells, strict=True))
+
+
 class _Table:
     """Lines, and a reader that begins anew behind damage."""
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from data_schemas.rows import DEMONSTRATIONS
 from data_schemas.statements import Output, Statement
+from tasks.algorithms.personal_data import personal_passages
 from tasks.errors import DataError, SettingsError
-from tasks.formats.delimited import cells_under, is_delimited, open_text
+from tasks.formats.delimited import cells_under, is_delimited, open_bytes, open_text, rows_of
 from tasks.provenance.lineage.releases import find_release
 from tasks.provenance.rows.graph import SHORTEST_PREFIX, Graph
 from tasks.provenance.rows.index import Index
@@ -73,6 +74,9 @@ def is_digest(text: str) -> bool:
 def find_text(index: Index, store: str, text: str) -> pa.Array:
     """Find the rows with these bytes; if there are none, those that say this text.
 
+    What tells of a person may be masked in the curated sets. It is looked for in the raw files as
+    well: JSONL and tables in text, while they are where they were read.
+
     Raises:
         SettingsError: the text is too short to mean a row.
         TamperError: a curated set was changed.
@@ -88,6 +92,9 @@ def find_text(index: Index, store: str, text: str) -> pa.Array:
     names = curated["artifact"].unique().to_pylist()
     with ThreadPoolExecutor(_THREADS) as pool:
         results = list(pool.map(lambda name: _saying(store, name, plain), names))
+    if personal_passages(plain):
+        said = pa.array(_digests_of_raw_rows(index, store, plain), pa.string())
+        results.append(_rows_where(index, pc.field("source_row").isin(said)))
     return pa.chunked_array([*results, pa.array([], pa.string())]).unique()
 
 
@@ -226,19 +233,44 @@ def _digests_of_cells(index: Index, store: str, text: str) -> list[str]:
     The cells of a line have names in the header of its file only.
     """
     line = text.strip("\r\n")
-    files = index.read("files", ["artifact", "uri"]).to_pylist()
     results: set[str] = set()
-    for artifact, uri in dict.fromkeys((file["artifact"], file["uri"]) for file in files):
-        if not is_delimited(uri):
-            continue
-        # A file that was copied is beside its list, and named from the store on
-        # (`origins.raw_name`); others are where they were.
-        place = store_at(f"{store}/objects/{artifact[:16]}").local_path or Path()
-        name = uri.removeprefix(f"objects/{artifact[:16]}/")
-        with suppress(OSError, UnicodeError), open_text(place / name) as lines:
+    for path in filter(lambda path: is_delimited(path.name), _raw_files(index, store)):
+        with suppress(OSError, UnicodeError), open_text(path) as lines:
             if cells := cells_under(lines, line):
                 results.add(sha256_bytes(canonical_json(cells)))
     return sorted(results)
+
+
+def _digests_of_raw_rows(index: Index, store: str, text: str) -> list[str]:
+    """Return what the raw rows may be called that say a text."""
+    quoted = {text, *(json.dumps(text, ensure_ascii=one)[1:-1] for one in (True, False))}
+    patterns = [one.encode() for one in quoted]
+    results: set[str] = set()
+    for path in _raw_files(index, store):
+        if is_delimited(path.name):
+            with suppress(OSError, UnicodeError), open_text(path) as lines:
+                for row in rows_of(lines):
+                    if any(text in cell for cell in row.values()):
+                        results.add(sha256_bytes(canonical_json(row)))
+        elif ".jsonl" in path.name.lower():
+            with suppress(OSError), open_bytes(path) as lines:
+                for line in lines:
+                    if any(one in line for one in patterns):
+                        # A row that is no UTF-8 was not read: its ending cannot matter.
+                        results.update(_digests_of(line.decode(errors="replace")))
+    return sorted(results)
+
+
+def _raw_files(index: Index, store: str) -> list[Path]:
+    """Return where the raw files are that the store has read, once each."""
+    files = index.read("files", ["artifact", "uri"]).to_pylist()
+    found: dict[Path, None] = {}
+    for artifact, uri in dict.fromkeys((file["artifact"], file["uri"]) for file in files):
+        # A file that was copied is beside its list, and named from the store on
+        # (`origins.raw_name`); others are where they were.
+        place = store_at(f"{store}/objects/{artifact[:16]}").local_path or Path()
+        found[place / uri.removeprefix(f"objects/{artifact[:16]}/")] = None
+    return list(found)
 
 
 def _saying(store: str, artifact: str, text: str) -> pa.Array:

@@ -1,12 +1,16 @@
 """What cannot be meant is refused with what can."""
 
+import csv
 import gzip
+import io
 import json
 import shutil
 
 import pytest
 
-from data_schemas.settings import CurationSettings, MergeSettings, Source
+from data_schemas.arrow import read_table
+from data_schemas.rows import PROBLEMS, Problem
+from data_schemas.settings import CurationSettings, MergeSettings, PersonalData, Source
 from data_schemas.sources import RAW_FILES
 from tasks.curation.curate import curate
 from tasks.curation.ingest import ingest
@@ -93,6 +97,49 @@ def test_a_registered_model_is_found_by_its_statement(original, index, tmp_path,
     assert [release.statement] == find.model_statements(index.graph, "models:/shop/1", place, uri)
     with pytest.raises(TamperError, match=r"its statement .*0{64}.json cannot be read"):
         find.model_statements(index.graph, "models:/shop/2", place, uri)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "csv.gz"])
+def test_a_person_whom_a_mask_hides_is_found_by_what_the_raw_rows_say(shop, tmp_path, suffix):
+    told = {
+        "question": 'Siti "Café", 0812-3456-7890, siti99@example.com, sells 3 of 9 bags. Left?',
+        "answer": "9-3=<<9-3=6>>6\n#### 6",
+    }
+    rows = [told, question(77), question(78)]
+    file = tmp_path / f"told.{suffix}"
+    if suffix == "jsonl":
+        file.write_text("".join(f"{line_of(row)}\n" for row in rows))
+        digest = sha256_bytes(line_of(told).encode())
+    else:
+        buffer = io.StringIO()
+        table = csv.DictWriter(buffer, fieldnames=list(told))
+        table.writeheader()
+        table.writerows(rows)
+        text = buffer.getvalue().encode()
+        file.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+        digest = sha256_bytes(canonical_json(told))
+    settings = CurationSettings(
+        sources=(Source(adapter="gsm8k", path=str(file)),),
+        personal=PersonalData.MASK,
+        max_prompt_tokens=400,
+        max_response_tokens=400,
+    )
+    with shop.stage("ingest", settings, raw="told") as record, record.output("raw") as out:
+        ingest(settings.sources, 0, out)
+    with shop.stage("curate", settings) as record:
+        raw, base = record.read("raw", shop.refs["told"]), record.read("base", shop.refs["base"])
+        with record.output("curated") as out:
+            record.facts |= curate(settings, raw, base, out)
+            assert "[phone]" in "".join(
+                one.prompt_text for one in read_table(out / PROBLEMS, Problem)
+            )
+    index = open_index(shop.store, tmp_path / "index")
+
+    for asked in ("0812-3456-7890", "siti99@example.com"):
+        assert [digest] == find.by_row(index, shop.store, asked).rows.to_pylist()
+    assert [digest] == find.by_row(index, shop.store, 'Siti "Café", [phone]').rows.to_pylist()
+    with pytest.raises(SettingsError, match="no row of this store"):
+        find.by_row(index, shop.store, "0812-3456-7899")
 
 
 @pytest.mark.parametrize("copied", ["", "inbox/feed.csv.gz"], ids=["outside", "copied"])
