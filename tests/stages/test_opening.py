@@ -12,6 +12,7 @@ import pytest
 from flytekit import LaunchPlan
 
 from data_schemas import presets
+from data_schemas.artifacts import Execution, StoreRef
 from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.platform import resources
@@ -19,6 +20,8 @@ from tasks.platform.local_execution import local_execution
 from tasks.provenance.lineage.closing import close_ended, lease_of
 from tasks.provenance.lineage.connection import connect
 from tasks.stages.opening import check_settings, end_execution, open_night, open_store
+from tasks.store.interface import store_at
+from tests.provenance.lineage import small_chain
 from workflows import launch_plans
 
 
@@ -112,6 +115,24 @@ def test_the_first_pod_of_a_cluster_looks_for_sources_and_models(
 
     with pytest.raises(SettingsError, match=problem):
         check_settings.task_function(**given | {"store": str(tmp_path)} | changes)
+
+
+def test_the_first_pod_takes_models_that_were_released_in_the_store(folder, monkeypatch):
+    tracking = f"sqlite:///{folder}/mlflow.db"
+    store = StoreRef(uri=folder, id=store_at(folder).open(), tracking_uri=tracking)
+    small_chain.run_all(store, Execution(id="first", started=1.0))
+    monkeypatch.setenv("FLYTE_INTERNAL_EXECUTION_ID", "run")
+    registered = ("models:/eachprompt-tiny@released", "models:/eachprompt-tiny/1")
+
+    def checked(**given: str):
+        where = {"sources": "", "store": folder} | given
+        return check_settings.task_function(settings=presets.CPU_SMOKE, **where)
+
+    assert list(registered) == [checked(base_model=one).base_model for one in registered]
+    for one in registered:
+        assert complete(presets.CPU_SMOKE) == checked(model=one, teacher=one)
+    with pytest.raises(SettingsError, match=r"base_model: .*eachprompt-tiny/2"):
+        checked(base_model="models:/eachprompt-tiny/2")
 
 
 @pytest.fixture
