@@ -3,9 +3,9 @@
 It reads the protobufs of `pyflyte package`, resolves bindings into inputs.pb on S3, fills the
 templates of a container's command, and reads outputs.pb or error.pb. A recoverable error or a
 killed pod is tried again, as often as propeller would, on an empty disk; after a deleted pod at
-once, in its grace, and what that pod writes is not read. When an execution fails,
-it runs the node for that. It knows nothing of scheduling, images, quotas, caches, Flyte's console,
-or how a webhook delivers secrets.
+once, in its grace, and what that pod writes is not read. When an execution fails, it runs the node
+for that; a recovered one runs what did not succeed before. It knows nothing of scheduling, images,
+quotas, caches, Flyte's console, or how a webhook delivers secrets.
 """
 
 import os
@@ -90,8 +90,14 @@ class Cluster:
     """Value by group and key, delivered as the webhook delivers variables."""
     watch: Callable[[Attempt], bool] = lambda attempt: False
     """Called while a pod runs; may signal it, and says whether it deleted it."""
+    execution: str = EXECUTION
+    """Name of the one that runs."""
     attempts: list[tuple[str, str]] = field(default_factory=list)
-    """(task, how its pod ended), in order."""
+    """(task, how its pod ended, or that it was recovered), in order."""
+    _finished: dict[str, dict[str, Literals]] = field(default_factory=dict)
+    """Outputs by node of each execution."""
+    _recovered: dict[str, Literals] = field(default_factory=dict)
+    """Outputs of nodes that are not run again."""
 
     def __post_init__(self) -> None:
         self._code = self.folder / "code"
@@ -102,15 +108,26 @@ class Cluster:
         # The code that was shipped, not this checkout.
         environment = os.environ | {"PYTHONPATH": str(self._code), "HOME": str(self.folder)}
         environment["FLYTE_SDK_LOGGING_LEVEL"] = "40"
-        environment[FIELDS["execution"]] = EXECUTION  # it imports what pods import, as they do
+        environment[FIELDS["execution"]] = self.execution  # it imports what pods import, as they do
         self._server = PodServer(self._code, environment, modules)
 
     def close(self) -> None:
         """End the server of pods."""
         self._server.close()
 
-    def run(self, workflow: str, inputs: Literals) -> Literals:
-        """Execute a workflow."""
+    def run(
+        self, workflow: str, inputs: Literals, execution: str = EXECUTION, recovers: str = ""
+    ) -> Literals:
+        """Execute a workflow.
+
+        Args:
+            workflow: its name.
+            inputs: of it.
+            execution: its name.
+            recovers: an earlier execution, whose nodes that succeeded are not run again: as in
+                Flyte its failure node is one of them.
+        """
+        self.execution, self._recovered = execution, self._finished.get(recovers, {})
         spec = _read(self.package, "2", WorkflowSpec)[workflow]
         below = {template.id.name: template for template in spec.sub_workflows}
         path = workflow.rpartition(".")[2]
@@ -188,11 +205,16 @@ class Cluster:
             PodError: the error is not recoverable, or no attempt is left.
         """
         template = self._tasks[name].template
+        finished = self._finished.setdefault(self.execution, {})
+        if path in self._recovered:
+            self.attempts.append((name, "recovered"))
+            finished[path] = self._recovered[path]
+            return finished[path]
         ends: list[End] = []
         stopping: list[int] = []
         while tries_again(ends, template.metadata.retries.retries, template.type):
             number = len(ends)
-            place = store_at(f"{self.bucket}/{EXECUTION}/{path}/{number}")
+            place = store_at(f"{self.bucket}/{self.execution}/{path}/{number}")
             place.write_bytes(LiteralMap(literals=inputs).SerializeToString(), "inputs.pb")
             pod = self._start(name, path, number, place.uri, index)
             if self.watch(Attempt(name, path, number, pod)):
@@ -205,7 +227,9 @@ class Cluster:
             written = {file for file in place.list_files() if file.count("/") == 1}
             if "out/outputs.pb" in written:
                 self.attempts.append((name, "succeeded"))
-                return dict(_parse(LiteralMap, place.read_bytes("out/outputs.pb")).literals)
+                made = _parse(LiteralMap, place.read_bytes("out/outputs.pb")).literals
+                finished[path] = dict(made)
+                return finished[path]
             if "out/error.pb" in written:
                 error = _parse(ErrorDocument, place.read_bytes("out/error.pb")).error
                 self.attempts.append((name, ContainerError.Kind.Name(error.kind)))
@@ -219,7 +243,7 @@ class Cluster:
 
     def _start(self, name: str, path: str, number: int, place: str, index: int) -> int:
         template = self._tasks[name].template
-        disk = self.folder / "disks" / f"{path.replace('/', '-')}-{number}"
+        disk = self.folder / "disks" / self.execution / f"{path.replace('/', '-')}-{number}"
         disk.mkdir(parents=True)
         before = f"{place.rpartition('/')[0]}/{number - 1}/checkpoint" if number else '""'
         values = {
@@ -238,7 +262,7 @@ class Cluster:
 
     def _environment(self, name: str, disk: Path) -> dict[str, str]:
         template = self._tasks[name].template
-        ids = {"PROJECT": PROJECT, "DOMAIN": DOMAIN, "ID": EXECUTION}
+        ids = {"PROJECT": PROJECT, "DOMAIN": DOMAIN, "ID": self.execution}
         flyte = {f"FLYTE_INTERNAL_EXECUTION_{part}": value for part, value in ids.items()}
         flyte |= {"FLYTE_INTERNAL_TASK_NAME": name}
         secrets = {

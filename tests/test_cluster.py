@@ -6,16 +6,24 @@ Each pod runs the command that was registered, with the code that was shipped; `
 says what stands in for Flyte and what is not tested so.
 """
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import boto3
 import msgpack
 import psutil
 import pytest
+from flyteidl.admin import execution_pb2
+from flyteidl.core.execution_pb2 import WorkflowExecution
 from flyteidl.core.literals_pb2 import Literal, LiteralMap
 from flytekit import FlyteContextManager
 from flytekit.core.type_engine import TypeEngine
@@ -26,21 +34,28 @@ from data_schemas.settings import PipelineSettings
 from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.signatures.keys import find_signer
+from tasks.retraining import demo
 from tasks.store.interface import store_at
-from tests.cluster import EXECUTION, Attempt, Cluster, Literals
+from tests.admin import Registered, recording_admin
+from tests.cluster import DOMAIN, EXECUTION, PROJECT, Attempt, Cluster, Literals, PodError
 from tests.packages import package_into
+from tests.test_guide import checkout_into
+from tests.test_package import ADAPTED
 from tests.test_pipeline import SAMPLE_WORLD
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(3600)]
 
 NAME = "eachprompt-cluster"
 RL = "tasks.stages.rl.rl"
+TAKING_IN = "tasks.stages.retraining.scan_inbox"
 PARTS = 2
 SECRETS = {
     "MLFLOW_TRACKING_PASSWORD": "eachprompt/mlflow",
     "AWS_ACCESS_KEY_ID": "eachprompt/s3-key",
     "AWS_SECRET_ACCESS_KEY": "eachprompt/s3-secret",
 }
+NAMED = ",".join(f"{variable}={place}" for variable, place in SECRETS.items())
+"""As they are registered."""
 SMALL = SAMPLE_WORLD | {
     "grading": SAMPLE_WORLD["grading"] | {"max_problems": 60},
     "rl_one": SAMPLE_WORLD["rl_one"] | {"steps": 3},
@@ -92,29 +107,37 @@ def cluster(
     """A cluster whose pods get credentials as secrets only."""
     find_signer()  # creates the key, which a pod does not
     folder = tmp_path_factory.mktemp("cluster")
-    named = ",".join(f"{variable}={place}" for variable, place in SECRETS.items())
+    package = package_into(
+        folder, {"EACHPROMPT_SECRETS": NAMED, "EACHPROMPT_CURATION_TASKS": f"{PARTS}"}
+    )
+    made = cluster_of(stack, package, folder, f"{store}-flyte", {})
+    made.watch = Preemptions(store, [signal.SIGTERM, signal.SIGKILL])
+    yield made
+    made.close()
+
+
+def cluster_of(
+    stack: Stack, package: Path, folder: Path, bucket: str, variables: dict[str, str]
+) -> Cluster:
+    """A cluster whose pods are the identity `pods`, by secrets and by these variables."""
     access = stack.access.variables()
-    made = Cluster(
-        package_into(
-            folder, {"EACHPROMPT_SECRETS": named, "EACHPROMPT_CURATION_TASKS": f"{PARTS}"}
-        ),
+    return Cluster(
+        package,
         folder,
-        bucket=f"{store}-flyte",
+        bucket=bucket,
         variables={name: text for name, text in access.items() if name not in SECRETS}
         | {
             "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1",
             "MLFLOW_HTTP_REQUEST_TIMEOUT": "120",  # a loaded machine is no outage
             "EACHPROMPT_SIGNING_KEY": os.environ["EACHPROMPT_SIGNING_KEY"],
-        },
+        }
+        | variables,
         secrets={
             (place.partition("/")[0], place.partition("/")[2]): access[name]
             for name, place in SECRETS.items()
         },
-        watch=Preemptions(store, [signal.SIGTERM, signal.SIGKILL]),
     )
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +231,132 @@ def test_no_secret_is_in_what_pods_wrote_or_logged(cluster, released, store, sta
 
     assert any(name.endswith("deck.html") for name in written)
     assert [] == [name for name, found in written.items() if any(key in found for key in secrets)]
+
+
+@dataclass
+class Nights:
+    """A cluster of which Flyte's admin knows, and what people heard of it."""
+
+    cluster: Cluster
+    admin: Registered
+    heard: list[str]
+
+    def run(self, name: str, recovers: str = "") -> Literals:
+        """Run what was started as an execution of this name."""
+        (request,) = self.admin.started
+        plan = self.admin.plans[request.spec.launch_plan.name]
+        defaults = plan.spec.default_inputs.parameters
+        given = {key: one.default for key, one in defaults.items()} | dict(request.inputs.literals)
+        return self.cluster.run(plan.spec.workflow_id.name, given, name, recovers)
+
+    def status(self, name: str) -> str:
+        """What MLflow says of an execution."""
+        client = connect(self.cluster.variables["MLFLOW_TRACKING_URI"])
+        experiment = client.get_experiment_by_name("eachprompt").experiment_id
+        (run,) = client.search_runs(
+            [experiment],
+            f"tags.`flyte.execution` = '{PROJECT}/{DOMAIN}/{name}'",
+            order_by=["attributes.start_time"],
+            max_results=1,
+        ) or [None]
+        return run.info.status if run else ""
+
+
+@pytest.fixture(scope="module")
+def nights(released: Literals, store: str, stack: Stack, tmp_path_factory) -> Iterator[Nights]:
+    """Nights of a plan that was started through Flyte's gRPC service, which pods may ask."""
+    folder = tmp_path_factory.mktemp("nights")
+    demo.drop(demo.GOOD, f"{store}/inbox")
+    heard: list[str] = []
+
+    class Chat(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            heard.append(json.loads(body)["text"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Stay silent."""
+
+    (folder / "registered").mkdir()
+    with (
+        HTTPServer(("127.0.0.1", 0), Chat) as chat,
+        recording_admin(folder / "registered", ADAPTED) as admin,
+    ):
+        threading.Thread(target=chat.serve_forever, args=(0.01,), daemon=True).start()
+        config = folder / "flyte.yaml"
+        config.write_text(f"admin:\n  endpoint: {admin.endpoint}\n  insecure: true\n")
+        pyflyte = Path(sys.executable).with_name("pyflyte")
+        command = [pyflyte, "--config", config, "run", "--remote", "--copy", "all"]
+        command += ["--project", PROJECT, "--domain", DOMAIN]
+        command += ["workflows/launch_plans.py", "nightly_retrain", "--settings"]
+        command += [json.dumps({"parent": "nightly_demo", "release": {"name": NAME}})]
+        command += ["--store", store, "--inbox", f"{store}/inbox", "--model", NAME]
+        checkout = checkout_into(folder / "checkout")
+        done = subprocess.run(
+            command,
+            cwd=checkout,
+            env=os.environ
+            | {"HOME": str(folder), "PYTHONPATH": str(checkout)}
+            | {"EACHPROMPT_SECRETS": NAMED, "EACHPROMPT_SMOKE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert 0 == done.returncode, done.stdout[-3000:] + done.stderr[-3000:]
+        own = {
+            "EACHPROMPT_WEBHOOK": f"http://127.0.0.1:{chat.server_port}",
+            "FLYTE_PLATFORM_URL": admin.endpoint,
+            "FLYTE_PLATFORM_INSECURE": "true",
+        }
+        made = cluster_of(stack, admin.folder, folder, f"{store}-nights", own)
+        yield Nights(made, admin, heard)
+        made.close()
+        chat.shutdown()
+
+
+def test_people_hear_of_a_night_that_fails_of_its_recovery_that_fails_and_of_the_next(
+    nights, store
+):
+    def lose(attempt: Attempt) -> bool:
+        if attempt.task == TAKING_IN:
+            pod = psutil.Process(attempt.pid)
+            while "RUNNING" != nights.status(nights.cluster.execution):
+                assert psutil.STATUS_ZOMBIE != pod.status()
+            os.killpg(attempt.pid, signal.SIGKILL)
+        return False
+
+    nights.cluster.watch = lose
+    with pytest.raises(PodError, match="scan_inbox: no attempt is left"):
+        nights.run("night1")
+
+    (first,) = nights.heard
+    assert first.startswith(f"[failed] {PROJECT}/{DOMAIN}/night1: {TAKING_IN}: no attempt is left")
+    assert first.endswith("--recover night1")
+    assert "FAILED" == nights.status("night1")
+    before = len(nights.cluster.attempts)
+
+    with pytest.raises(PodError, match="scan_inbox: no attempt is left"):
+        nights.run("night2", recovers="night1")
+
+    recovered = {task for task, end in nights.cluster.attempts[before:] if end == "recovered"}
+    assert {"tasks.stages.opening.open_night", "tasks.stages.failure.tell_failure"} <= recovered
+    assert [first] == nights.heard  # Flyte recovers the node that tells it
+    assert "RUNNING" == nights.status("night2")
+
+    ended = nights.admin.records["night2"] = execution_pb2.Execution()
+    ended.closure.phase = WorkflowExecution.FAILED
+    ended.closure.error.message = "RetriesExhausted: the pod is gone"
+    nights.cluster.watch = lambda attempt: False
+    message = text(nights.run("night3")["o0"])
+
+    _, second, third = nights.heard
+    assert second.startswith(f"[failed] {PROJECT}/{DOMAIN}/night2 (retrain): RetriesExhausted")
+    assert second.endswith("--recover night2")
+    assert third.startswith("[promoted] retraining night3-")
+    assert message.startswith("Promoted: ")
+    assert ["FAILED", "FINISHED"] == [nights.status(name) for name in ("night2", "night3")]
 
 
 def parsed(payload: bytes) -> Literals:

@@ -108,6 +108,17 @@ def carried_out(tmp_path_factory):
     return carry_out(script(), tmp_path_factory.mktemp("guide"), {})
 
 
+def checkout_into(folder: Path) -> Path:
+    """Copy what a checkout has of code and of what its cache versions are made of."""
+    for part in ("workflows", "tasks", "data_schemas"):
+        shutil.copytree(ROOT / part, folder / part)  # with what is compiled
+    shutil.copytree(CLUSTER, folder / "containers" / "cluster")
+    for lock in CLUSTER.parent.glob("lock_*.txt"):
+        shutil.copy(lock, folder / "containers")
+    shutil.copy(ROOT / "lock_cpu.txt", folder)
+    return folder
+
+
 def carry_out(lines: str, folder: Path, variables: Mapping[str, str]):
     """Run shell lines in a checkout, against an admin that compiles and stubs of other programs.
 
@@ -129,13 +140,7 @@ def carry_out(lines: str, folder: Path, variables: Mapping[str, str]):
         config.write_text(f"admin:\n  endpoint: {registered.endpoint}\n  insecure: true\n")
         own = {name: one for name, one in os.environ.items() if not name.startswith("EACHPROMPT_")}
         path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), own["PATH"]])
-        checkout = folder / "checkout"
-        for part in ("workflows", "tasks", "data_schemas"):
-            shutil.copytree(ROOT / part, checkout / part)  # with what is compiled
-        shutil.copytree(CLUSTER, checkout / "containers" / "cluster")
-        for lock in CLUSTER.parent.glob("lock_*.txt"):  # they are part of cache versions
-            shutil.copy(lock, checkout / "containers")
-        shutil.copy(ROOT / "lock_cpu.txt", checkout)
+        checkout = checkout_into(folder / "checkout")
         done = subprocess.run(
             ["bash", "-Eeuo", "pipefail"],
             input=f"trap 'echo \"does not hold: $BASH_COMMAND\" >&2' ERR\n{lines}",

@@ -27,6 +27,7 @@ import pytest
 from containers.stack import PODS
 from data_schemas.artifacts import CheckpointRef, Execution, StoreRef
 from tasks.errors import DataError, DiskFullError, EngineError, SettingsError
+from tasks.provenance.audit.collection import collect, delete, read_keep
 from tasks.provenance.lineage.connection import connect, require_access
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.shipping import workplace
@@ -195,6 +196,31 @@ def test_pods_and_auditors_delete_nothing_that_proves_something(stack, store, mo
         with pytest.raises(SettingsError, match="AccessDenied"):
             place.delete_file(name)
     assert name in place.list_files()
+
+
+def test_models_that_nothing_needs_are_deleted_by_gc_and_by_nobody_else(stack, store, monkeypatch):
+    old = run_all(store, execution(store))
+    later = Execution(id=f"{store.id[:8]}-later", started=2000.0)
+    new = run_all(store, later, b"c,d\n")
+    notes = collect(store.uri, read_keep("released,30d"), time.time() + 60 * 24 * 3600)
+    assert old.digest in {note.digest for note in notes}
+
+    def be(who: str) -> None:
+        for variable, text in stack.access.variables(who).items():
+            monkeypatch.setenv(variable, text)
+        boto3.setup_default_session()  # a session reads the variables once
+
+    for who in (PODS, "auditor"):
+        be(who)
+        with pytest.raises((SettingsError, DataError)):
+            delete(store, notes)
+    assert [] == list(object_problems(old.uri, old.digest))
+
+    be("gc")
+    delete(store, notes)
+
+    assert not store_at(old.uri).list_files()
+    assert [] == list(object_problems(new.uri, new.digest))
 
 
 def test_a_full_disk_is_named_and_tried_again_elsewhere(store, tmp_path, monkeypatch):
