@@ -21,6 +21,7 @@ from flyteidl.admin.task_pb2 import TaskSpec
 from flyteidl.admin.workflow_pb2 import WorkflowSpec
 from flyteidl.core.errors_pb2 import ContainerError, ErrorDocument
 from flyteidl.core.literals_pb2 import BindingData, Literal, LiteralMap
+from flyteidl.core.types_pb2 import SimpleType
 from flyteidl.core.workflow_pb2 import Node, WorkflowTemplate
 from google.protobuf.json_format import MessageToDict
 
@@ -137,7 +138,9 @@ class Cluster:
             if spec.template.HasField("failure_node"):
                 node = spec.template.failure_node
                 given = {one.var: _resolve(one.binding, {"": inputs}) for one in node.inputs}
-                given["err"].scalar.union.value.scalar.error.message = str(error)
+                optional = given["err"].scalar.union
+                optional.value.scalar.error.message = str(error)
+                optional.type.simple, optional.type.structure.tag = SimpleType.ERROR, "FlyteError"
                 self.task(node.task_node.reference_id.name, given, f"{path}/{node.id}")
             raise
 

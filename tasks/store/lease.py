@@ -7,7 +7,7 @@ by its own clock takes the lease over: the clocks of two machines are never comp
 
 Limit: a holder that cannot reach S3 for TERM_S may go on while another one starts. It learns of
 this when S3 answers again (`check`), or asks before a step that must not happen twice (`confirm`).
-The S3 service has to honour conditional writes, as AWS, Ceph, MinIO and SeaweedFS do.
+The S3 service has to honour conditional writes (docs/s3_services.md).
 """
 
 import fcntl

@@ -81,7 +81,8 @@ class S3Store:
     def _require_conditions(self) -> None:
         """Refuse a service that overwrites what it was asked to overwrite on a condition only.
 
-        On it every holder would get every lease, and statements could be replaced.
+        On it every holder would get every lease, and statements could be replaced. One that takes
+        no condition at all keeps no lease either.
         """
         name = f"{_PROBE}/{uuid.uuid4().hex}"
         tag = self.write_tagged(b"first", None, name)
@@ -90,15 +91,20 @@ class S3Store:
             for condition, expected in {"If-None-Match": None, "If-Match": f'"{"0" * 32}"'}.items()
             if self.write_tagged(b"second", expected, name)
         ]
-        if not ignored and not self.write_tagged(b"third", tag, name):
-            ignored = ["If-Match"]  # refuses what it should take
-        self.delete_file(name)
+        problem = ""
         if ignored:
+            problem = (
+                f"ignores {' and '.join(ignored)} of a write, so that two runs at once would "
+                "overwrite each other"
+            )
+        elif not self.write_tagged(b"third", tag, name):
+            problem = "refuses If-Match with the ETag it answered, so that no lease can be renewed"
+        self.delete_file(name)
+        if problem:
             with self._service("") as (service, _):
                 endpoint = service.meta.endpoint_url
             raise SettingsError(
-                f"the S3 service at {endpoint} ignores {' and '.join(ignored)} of a write, so that "
-                "two runs at once would overwrite each other. Use one that honours them "
+                f"the S3 service at {endpoint} {problem}. Use one that honours conditions "
                 "(docs/s3_services.md)."
             )
 

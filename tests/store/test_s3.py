@@ -138,6 +138,22 @@ def test_a_store_in_a_service_that_ignores_conditions_is_refused_by_address(buck
     assert before == bucket.get_object(Bucket="bucket", Key="store/store.json")["Body"].read()
 
 
+def test_a_service_that_refuses_the_tag_it_gave_is_refused_by_address(bucket, monkeypatch):
+    """Ceph 16 compares If-Match with the bare digest, and answers 412 to a tag in quotes."""
+    put = S3Response.put_object
+
+    def compares_without_quotes(self):
+        named = [(key, value.replace('"', "'")) for key, value in self.headers.items()]
+        self.headers = Headers(named)
+        return put(self)
+
+    monkeypatch.setattr(S3Response, "put_object", compares_without_quotes)
+
+    with pytest.raises(SettingsError, match=r"at https?://\S+ refuses If-Match with the ETag it"):
+        S3Store("s3://bucket/store").open()
+    assert not S3Store("s3://bucket/store").list_files()
+
+
 def test_a_probe_leaves_nothing(bucket):
     S3Store("s3://bucket/store").open()
 
