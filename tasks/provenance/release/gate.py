@@ -30,6 +30,7 @@ from data_schemas.reports import (
 )
 from data_schemas.samples import RequestKind
 from data_schemas.settings import Licences, ReleaseSettings
+from tasks.algorithms.floors import at_floor, overall_gain
 from tasks.algorithms.slices import (
     MIN_PROBLEMS,
     correct_interval,
@@ -107,7 +108,9 @@ def decide(
     if not references:
         rules.append((False, "there is no parent to compare with"))
     for name in references:
-        rules += _gain(settings, name, by_suite.get((name, ALL)))
+        rules += _gain(
+            settings, name, candidate, [one for one in comparisons if one.parent == name]
+        )
         due = _due(name, [suites[suite] for suite in problems])
         slices = [by_suite[name, suite] for suite in due if (name, suite) in by_suite]
         compared_suites = {one.suite for one in slices}
@@ -175,20 +178,31 @@ def _licensed(missing: Sequence[str] | None) -> Rule:
     )
 
 
-def _gain(settings: ReleaseSettings, name: str, comparison: Comparison | None) -> Iterator[Rule]:
-    if comparison is None:
+def _gain(
+    settings: ReleaseSettings,
+    name: str,
+    candidate: EvaluationReport,
+    comparisons: Sequence[Comparison],
+) -> Iterator[Rule]:
+    """Require a gain on all families that are above their floors: others count in no headline."""
+    left_out = sorted(echo.suite for echo in at_floor(candidate))
+    without = f" without {', '.join(left_out)}, at the floor" if left_out else ""
+    comparison = overall_gain(candidate, comparisons)
+    if all(one.suite != ALL for one in comparisons):
         yield False, f"gain over {name}: the comparison on {ALL!r} is missing"
+    elif comparison is None:
+        yield False, f"gain over {name}: every family is at the floor of texts that do no task"
     elif name == MERGED and not settings.rl_has_to_gain:
         result = "shown" if comparison.low > settings.min_gain else "not shown"
         yield (
             comparison.high >= 0.0,
-            f"gain over {name}: {_numbers(comparison)}: {result}, which release.rl_has_to_gain "
-            "leaves open; its upper end must not be below 0",
+            f"gain over {name}{without}: {_numbers(comparison)}: {result}, which "
+            "release.rl_has_to_gain leaves open; its upper end must not be below 0",
         )
     else:
         yield (
             comparison.low > settings.min_gain,
-            f"gain over {name}: {_numbers(comparison)}; its lower end must exceed "
+            f"gain over {name}{without}: {_numbers(comparison)}; its lower end must exceed "
             f"{100 * settings.min_gain:+.1f}",
         )
 

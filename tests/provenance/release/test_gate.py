@@ -596,6 +596,46 @@ def test_every_family_is_compared_with_its_floor_with_an_interval(low: float, wo
     )
 
 
+def _at_floor(*suites: str) -> EvaluationReport:
+    echoes = tuple(
+        EchoScore(
+            suite=suite,
+            text="A",
+            score=0.4,
+            accuracy=0.4,
+            problems=20,
+            difference=0.1,
+            low=-0.02,
+            high=0.2,
+        )
+        for suite in suites
+    )
+    return scores().model_copy(update={"echoes": echoes})
+
+
+@pytest.mark.parametrize(
+    ("suites", "words"),
+    [
+        # Without maths the gain is that of code, which is none.
+        (("domain:maths",), "gain over merged without domain:maths, at the floor: +0.0 points"),
+        (("domain:code", "domain:maths"), "every family is at the floor"),
+    ],
+)
+def test_a_family_at_its_floor_counts_in_no_gain(suites: tuple[str, ...], words: str) -> None:
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    decision = decide(ReleaseSettings(), _at_floor(*suites), parents, better_than_both())
+
+    assert not decision.released
+    assert any(words in reason for reason in failures(decision))
+
+
+def test_a_gain_outside_of_the_families_at_their_floors_is_enough() -> None:
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    assert decide(ReleaseSettings(), _at_floor("domain:code"), parents, better_than_both()).released
+
+
 def sliced(
     sizes: dict[str, int], *, truncated: float = 0.0, abstained: float = 0.0
 ) -> EvaluationReport:
