@@ -1,8 +1,8 @@
 """Families in which a model cannot be told from a text that does no task: no headline counts them.
 
 A family is at its floor if the interval of the model's mean score minus that of the best such text,
-paired by problem, reaches zero or less. A family without a comparison, because a judge or an outside
-environment scores it, is not.
+paired by problem, reaches zero or less. A family without a comparison, because a judge or code
+of others scores it, is not.
 """
 
 from collections.abc import Sequence

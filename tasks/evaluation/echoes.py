@@ -82,7 +82,7 @@ def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[Floor,
 
     Args:
         training: table of problems.
-        held_out: of any domains; those that need a judge or an outside environment are left out, and
+        held_out: of any domains; those that need a judge or outside code are left out, and
             requests to refuse or not: a constant is right on one half and wrong on the other.
 
     Returns:

@@ -352,7 +352,7 @@ def free_scores(problems: Iterable[Problem]) -> tuple[EchoScore, ...]:
 
 
 def is_scored(problem: Problem) -> bool:
-    """True unless a problem needs a judge or an outside environment: one text is no answer to those."""
+    """True unless a problem needs a judge or outside code, which one text is no answer to."""
     return problem.verifier not in (*JUDGED, "environment", "self_play")
 
 
@@ -364,7 +364,7 @@ def echo_scores(
     """Score the texts on every family of problems; return the best text of each.
 
     Args:
-        problems: of any families; those that need a judge or an outside environment are left out.
+        problems: of any families; those that need a judge or outside code are left out.
         score: gives the score of a response to each problem, None for an abstention.
         family_of: names the family of a problem.
 
