@@ -1,8 +1,9 @@
 """List an inbox: a folder on disk or a prefix in S3, and what in it is not ready yet.
 
-A file is not ready while it has the name of a partial upload, is empty, is open for writing on
-this machine, or is a part (`part-00000...`) in a folder without Hadoop's and Spark's mark
-`_SUCCESS`. What `no_data` names, such as checksums and hidden files, is no data.
+A link that leads out of the inbox is left. A file is not ready while it has the name of a partial
+upload, is empty, is open for writing on this machine, or is a part (`part-00000...`) in a folder
+without Hadoop's and Spark's mark `_SUCCESS`. What `no_data` names, such as checksums and hidden
+files, is no data.
 
 A file `_mapping.yaml` (or `.yml`, `.json`) says how the rows of all files of its folder and
 below are read; the nearest one counts. It is part of what identifies a file: with a corrected
@@ -63,7 +64,7 @@ def list_files(inbox: str) -> Listing:
         sizes = place.list_files()
         names = {name for name in sizes if not name.endswith("/")}  # S3's marks of folders
         mappings = {
-            PurePosixPath(name).parent: _read_mapping(place, name)
+            PurePosixPath(name).parent: _leaves(name, folder) or _read_mapping(place, name)
             for name in sorted(names)
             if PurePosixPath(name).name in _MAPPINGS
         }
@@ -120,8 +121,20 @@ def _is_data(key: str) -> bool:
     return not any(map(is_no_data, PurePosixPath(key).parts))
 
 
+def _leaves(key: str, folder: Path | None) -> str:
+    """Say that a file is not in the inbox; '' if it is.
+
+    Whoever may drop files must not choose which others of this machine are read and trained on.
+    """
+    if folder is None or (folder / key).resolve().is_relative_to(folder):
+        return ""
+    return "it is a link that leads out of the inbox; copy the file"
+
+
 def _not_ready(key: str, sizes: Mapping[str, int], folder: Path | None) -> str:
     """Why a file cannot be read yet; '' if it can."""
+    if reason := _leaves(key, folder):
+        return reason
     path = PurePosixPath(key)
     if path.name.endswith(_PARTIAL):
         return "it has the name of a partial upload"

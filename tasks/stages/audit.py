@@ -17,7 +17,7 @@ from tasks.provenance.audit.target import store_of
 from tasks.provenance.audit.text import chain_text, verdict
 from tasks.provenance.audit.walk import audit as walk_back
 from tasks.provenance.lineage.lookup import parse_model_uri
-from tasks.provenance.lineage.signatures.keys import TrustedKeys, read_public_keys
+from tasks.provenance.lineage.signatures.keys import TrustedKeys, read_public_keys, require_outside
 from tasks.provenance.lineage.signatures.time_stamps import read_authorities
 from tasks.provenance.lineage.versions import record_audit
 from tasks.store import location
@@ -56,6 +56,8 @@ def audit(model: str, store: str, format: str = "text", key: str = "", folder: s
     if folder:
         return _audit_folder(Path(folder), format, keys)
     uri = store_of(model, store)
+    if key:
+        require_outside(Path(key), uri, "--key")
     tracking = location.tracking_uri(uri, os.environ.get("MLFLOW_TRACKING_URI", ""))
     authorities = read_authorities(Path(key)) if key else ()
     report = walk_back(model, tracking, uri, keys, authorities)

@@ -2,17 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tasks.errors import DataError
 from tasks.store.files import canonical_json, sha256_bytes, staged_folder
 from tasks.store.interface import store_at
-from tasks.store.manifest import MANIFEST
+from tasks.store.manifest import MANIFEST, leads_outside
 from tasks.store.objects import localise
-
-if TYPE_CHECKING:
-    pass
-
 
 S3 = "s3://"
 
@@ -24,14 +19,18 @@ def fetch_folder(uri: str, cache: Path) -> Path:
     version, so that a changed prefix is downloaded anew.
 
     Raises:
-        DataError: nothing is there, or a file was replaced during the download.
+        DataError: nothing is there, a key of the bucket would be written elsewhere, or a file was
+            replaced during the download.
     """
     place = store_at(uri)
-    names = sorted(place.list_files())
+    names = sorted(name for name in place.list_files() if name and not name.endswith("/"))
     if MANIFEST in names:
         return localise(uri, sha256_bytes(place.read_bytes(MANIFEST)), cache)
     if not names:
         raise DataError(f"nothing is below {uri}")
+    for name in names:
+        if leads_outside(name):
+            raise DataError(f"{uri} has the key {name!r}, which is of no file below it")
     versions = place.fingerprints(names)
     folder = cache / "fetched" / sha256_bytes(canonical_json([uri, versions]))[:16]
     if not folder.exists():

@@ -6,6 +6,7 @@ is the address that huggingface_hub's file system uses. A revision is resolved t
 which is part of every copied file's path: the list of raw files names it.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tasks.errors import DataError, SettingsError
 from tasks.store.files import copy_file
+from tasks.store.manifest import leads_outside
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 HUB = "hf://"
 _EXAMPLE = "hf://datasets/openai/gsm8k/main/train-*.parquet"
-_COMMIT_CHARACTERS = 40
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,19 @@ def copy_dataset(uri: str, out: Path, suffixes: Sequence[str]) -> Path:
     Raises:
         SettingsError: the address has another form, or the hub has no such data set or file, or
             cannot be reached.
+        DataError: it names what is no commit, or no file below the folder of one.
     """
     place = _parse(uri)
     with _hub(uri, "Download the data set where there is a network, and give the folder.") as hub:
         info = hub.dataset_info(place.repository, revision=place.revision)
         commit = info.sha or ""
-        if len(commit) != _COMMIT_CHARACTERS:
+        if not _COMMIT.fullmatch(commit):
             raise DataError(f"{uri}: the hub names no commit")
         names = [file.rfilename for file in info.siblings or ()]
+        if strange := [name for name in names if leads_outside(name)]:
+            raise DataError(
+                f"{uri}: the hub names {strange[0]!r}, which is of no file of a data set"
+            )
         files = _choose(uri, place, names, suffixes)
         root = out / "hf" / place.repository / commit
         for name in files:

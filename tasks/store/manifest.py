@@ -67,22 +67,27 @@ def source_manifest(folder: Path) -> bytes:
 
     What git and the hub write beside its files is left out, as it is of the copy (`copy_folder`).
 
-    A link is read if it leads to a file of the same folder, or of the same repository where the
-    folder is a snapshot in a Hugging Face cache (snapshots/<revision> with links to blobs).
+    A link is read if it leads to a file of the same folder, or to a blob of the same repository
+    where the folder is a snapshot in a Hugging Face cache (models--OWNER--NAME/snapshots/<revision>
+    with links to blobs).
 
     Raises:
         DataError: another link, or a special file: a folder from elsewhere could name any file
             of this machine.
     """
+    # Nothing else beside the folder: below a home, a folder that is called so is anybody's.
     in_hub_cache = folder.parent.name == "snapshots"
-    around = (folder.parents[1] if in_hub_cache else folder).resolve()
+    around = [
+        folder.resolve(),
+        *([(folder.parents[1] / "blobs").resolve()] if in_hub_cache else []),
+    ]
     names = [name for name in _file_names(folder) if not is_of_the_hub(name)]
     for name in names:
         path = folder / name
-        if not path.is_file() or not path.resolve().is_relative_to(around):
+        if not path.is_file() or not any(map(path.resolve().is_relative_to, around)):
             raise DataError(
-                f"{path} is neither a file nor a link to a file below {around}. Copy the folder "
-                f"with its files, as `cp -rL {folder} copy` does, and name the copy."
+                f"{path} is neither a file nor a link to a file below {around[-1]}. Copy the "
+                f"folder with its files, as `cp -rL {folder} copy` does, and name the copy."
             )
     return _list_files(folder, names, hash_files)
 
@@ -111,9 +116,14 @@ def manifest_files(manifest: bytes, where: str) -> dict[str, str]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TamperError(f"{where} is not a manifest: {error}") from error
     for name in files:
-        if name.startswith("/") or ".." in Path(name).parts:
+        if leads_outside(name):
             raise TamperError(f"{where} names the file {name!r} outside its artifact")
     return files
+
+
+def leads_outside(name: str) -> bool:
+    """True for a relative name, written by others, that is of no file below the folder it is of."""
+    return name.startswith("/") or ".." in Path(name).parts or "\0" in name
 
 
 def manifest_sizes(manifest: bytes) -> dict[str, int]:

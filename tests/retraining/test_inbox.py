@@ -57,6 +57,28 @@ def test_partial_uploads_are_left_with_the_reason(tmp_path, suffix):
     } == listing.reasons
 
 
+@pytest.mark.attack
+def test_a_link_out_of_the_inbox_is_left_be_it_rows_or_a_mapping(tmp_path):
+    """Whoever drops it may not read the file that it names; the night may."""
+    inbox = tmp_path / "inbox"
+    (inbox / "mapped").mkdir(parents=True)
+    (tmp_path / "private.jsonl").write_text("secret")
+    (inbox / "rows.jsonl").symlink_to("../private.jsonl")
+    (inbox / "mapped" / "_mapping.yaml").symlink_to("../../private.jsonl")
+    (inbox / "mapped" / "a.jsonl").write_text("{}")
+    (inbox / "b.jsonl").write_text("{}")
+    (inbox / "c.jsonl").symlink_to("b.jsonl")
+
+    listing = list_files(str(inbox))
+
+    out = "it is a link that leads out of the inbox; copy the file"
+    assert ["b.jsonl", "c.jsonl"] == keys(listing)
+    assert {
+        "rows.jsonl": out,
+        "mapped/a.jsonl": f"its mapping file cannot be used: {out}",
+    } == listing.reasons
+
+
 def test_the_parts_of_a_folder_are_ready_with_its_mark(tmp_path):
     for name in ("day1/part-00000.jsonl", "day2/part-00000.jsonl", "day2/_SUCCESS"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -19,6 +19,7 @@ from tests.test_layout import ROOT
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ROW = b'{"question": "3 + 4?", "answer": "7\\n#### 7"}\n'
+OUTSIDE = "../../../../../../planted.jsonl"
 FILES = {
     "README.md": b"# A card",
     "main/train-0.jsonl": ROW,
@@ -29,14 +30,14 @@ PUSHED: dict[str, bytes] = {}
 COPY = """
 import json, sys
 from pathlib import Path
-from tasks.errors import SettingsError
+from tasks.errors import DataError, SettingsError
 from tasks.store.hub import copy_dataset
 for place, uri in enumerate(json.loads(sys.argv[1])):
     out = Path(sys.argv[2]) / str(place)
     try:
         found = copy_dataset(uri, out, [".jsonl"])
         print(json.dumps(sorted(str(p.relative_to(out)) for p in [found, *found.glob("*")])))
-    except SettingsError as error:
+    except (SettingsError, DataError) as error:
         print(json.dumps(str(error)))
 """
 
@@ -46,6 +47,13 @@ class Hub(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         _, _, path = self.path.partition("/datasets/")
+        if path.startswith("shop/evil/revision/"):
+            named = path.rpartition("/")[2] == "name"
+            siblings = [{"rfilename": OUTSIDE if named else "rows.jsonl"}]
+            sha = COMMIT if named else "../" * 13 + "x"
+            found = {"id": "shop/evil", "sha": sha, "siblings": siblings}
+            self._send(json.dumps(found).encode(), 200, "")
+            return
         if path.startswith("shop/rows/revision/"):
             known = path.rpartition("/")[2] in ("main", "v1", COMMIT)
             siblings = [{"rfilename": name} for name in FILES]
@@ -120,6 +128,16 @@ def copied(folder: Path, endpoint: str, uris: list[str], offline: str = "0") -> 
         check=True,
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.attack
+def test_what_a_hub_names_is_written_nowhere_else(tmp_path, endpoint):
+    asked = ["hf://datasets/shop/evil@name", "hf://datasets/shop/evil@commit"]
+    by_name, by_commit = copied(tmp_path / "a" / "b", endpoint, asked)
+
+    assert f"the hub names {OUTSIDE!r}, which is of no file of a data set" in by_name
+    assert "the hub names no commit" in by_commit
+    assert not [*tmp_path.rglob("*.jsonl")]
 
 
 def test_files_of_the_hub_are_copied_at_the_commit_that_their_revision_has(tmp_path, endpoint):

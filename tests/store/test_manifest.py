@@ -100,6 +100,21 @@ def test_a_snapshot_of_the_hub_cache_is_listed_as_its_copy(tmp_path):
         folder_manifest(snapshot)
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("target", ["../../.aws/credentials", "../other/config.json"])
+def test_a_folder_that_is_called_a_snapshot_reads_no_other_file_of_a_home(tmp_path, target):
+    """Unpacked in a home folder, an archive with snapshots/model would lead anywhere below it."""
+    folder = tmp_path / "snapshots" / "model"
+    for place in (".aws/credentials", "snapshots/other/config.json"):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text("secret")
+    folder.mkdir()
+    (folder / "chat_template.jinja").symlink_to(target)
+
+    with pytest.raises(DataError, match="neither a file nor a link to a file below"):
+        source_manifest(folder)
+
+
 def test_the_digest_of_a_link_is_that_of_its_content(tmp_path):
     snapshot = hub_cache(tmp_path)
     before = source_manifest(snapshot)

@@ -15,7 +15,7 @@ from data_schemas.audits import Finding
 from data_schemas.rows import CROISSANT
 from data_schemas.sources import RAW_FILES
 from data_schemas.statements import Input, Statement
-from tasks.errors import DataError, TamperError
+from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.audit.reading import (
     Problem,
     UnreadableEvidence,
@@ -161,7 +161,7 @@ class Evidence:
         A model that was deleted on purpose is as recorded if its tombstone is. Of an object that is
         not here, nothing can differ.
         """
-        if self._published:
+        if self._published or not self._may_open(node, uri, digest):
             return True
         if digest not in self._objects:
             problems, size = self._begin(uri, digest).result()
@@ -200,7 +200,7 @@ class Evidence:
             if sha256_bytes(manifest) != digest:
                 return {}
             return manifest_files(manifest, where)
-        except (DataError, TamperError):
+        except (DataError, SettingsError):
             return {}
 
     def _load(self, digest: str) -> Statement | None:
@@ -216,7 +216,8 @@ class Evidence:
         self.check_signers(digest, uri, attested.signers)
         inputs = [one for one in attested.statement.inputs if not origins.is_source(one)]
         for item in () if self._published else (*inputs, *attested.statement.outputs):
-            self._begin(item.uri, item.digest)
+            if self._may_open(digest, item.uri, item.digest):
+                self._begin(item.uri, item.digest)
         return attested.statement
 
     def check_signers(self, node: str, where: str, signers: Sequence[str]) -> None:
@@ -229,6 +230,20 @@ class Evidence:
         else:
             problem = f"signed by {f'key {others}, not by --key' if others else 'nobody'}"
         self.add(node, where, problem)
+
+    def _is_strange(self, node: str) -> bool:
+        """True for a statement that no key of the auditor vouches for, which has its finding.
+
+        Of the places that it names outside of the store none is opened: whoever planted it would
+        choose what the auditor's machine reads, and for how long.
+        """
+        return self.keys is not None and not any(
+            self.vouches(signer, node) for signer in self.signers.get(node, ())
+        )
+
+    def _may_open(self, node: str, uri: str, digest: str) -> bool:
+        place = origins.object_uri(self.store, uri, digest)
+        return place.startswith(f"{self.store}/objects/") or not self._is_strange(node)
 
     def vouches(self, signer: str, statement: str) -> bool:
         """True if a key of the auditor signed, and is not revoked for this statement."""
@@ -245,10 +260,11 @@ class Evidence:
             self._check_input(digest, item)
         for output in statement.outputs:
             self.check_object(digest, output.uri, output.digest)
-            if self._published:
+            if self._published or not self._may_open(digest, output.uri, output.digest):
                 continue
             uri = origins.object_uri(self.store, output.uri, output.digest)
-            listed = self.listed_files(output.uri, output.digest)
+            if not (listed := self.listed_files(output.uri, output.digest)):
+                continue  # reported with the object
             self._check_raw_files(digest, uri, output.digest, listed)
             self._check_croissant(digest, f"{uri}/{CROISSANT}", listed)
 
@@ -284,7 +300,7 @@ class Evidence:
         return place.endswith(f"/objects/{item.digest[:16]}") and not is_copied
 
     def _check_source(self, node: str, item: Input) -> None:
-        if not self._outside:
+        if not self._outside or self._is_strange(node):
             return
         try:
             result = f"sha256 is {origins.present_digest(item)}"
@@ -292,6 +308,8 @@ class Evidence:
             result = str(error)
         except OSError as error:
             result = f"cannot be read: {error.strerror}"
+        except ValueError:  # file://[
+            result = "is no place"
         if result == f"sha256 is {item.digest}":
             return
         # A store has its own copy of a base model, with the digest of a folder of the same files:
@@ -323,7 +341,7 @@ class Evidence:
             self.origins[node].append((name, raw.sha256))
             if origins.is_inside(raw):
                 entry = listed.get(raw.uri, "not among the files of its object")
-            elif not self._outside:
+            elif not self._outside or self._is_strange(node):
                 continue
             else:
                 try:
@@ -337,5 +355,9 @@ class Evidence:
 
 def _check_object(uri: str, digest: str) -> tuple[list[Problem], int]:
     """Return an object's problems and, if it has none, how many bytes were hashed."""
+    try:
+        store_at(uri)
+    except SettingsError:
+        return [(uri, "is neither a path nor s3://bucket/prefix")], 0
     problems = list(check_folder(uri, digest))
     return problems, 0 if problems else sum(store_at(uri).list_files().values())

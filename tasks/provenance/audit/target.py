@@ -15,7 +15,7 @@ from tasks.provenance.audit.evidence import Evidence
 from tasks.provenance.audit.reading import read_record
 from tasks.provenance.lineage.connection import OtherSchema
 from tasks.provenance.lineage.lookup import Lookup, Version, parse_model_uri
-from tasks.provenance.lineage.promotions import NUMBER, Promotion, promotions
+from tasks.provenance.lineage.promotions import Promotion, number_of, promotions
 from tasks.provenance.lineage.registry import MANIFEST_TAG, RELEASED
 from tasks.provenance.lineage.releases import ALIASES, select
 from tasks.store import location
@@ -119,9 +119,10 @@ def _find_by_digest(prefix: str, evidence: Evidence) -> Target:
 def _rank(digest: str, evidence: Evidence) -> tuple[bool, int]:
     """Order statements that made the same artifact: signed ones last, by promotion, not time."""
     attested = evidence.peek(digest)
-    facts = attested.statement.facts if attested else {}
-    signers = attested.signers if attested else ()
-    return any(evidence.vouches(one, digest) for one in signers), int(facts.get(NUMBER, 0))
+    if attested is None:
+        return False, 0
+    is_vouched = any(evidence.vouches(one, digest) for one in attested.signers)
+    return is_vouched, number_of(attested.statement)
 
 
 def _registered(model: str, tracking_uri: str, evidence: Evidence) -> Target:

@@ -90,13 +90,34 @@ def from_payload(payload: bytes, store: str, where: str) -> Statement:
             )
         reader, writer = _VERSIONS[version]
         statement = reader(content, store)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{where} is not a statement of this version: {error!r}") from error
+    check_parts(statement, where)
     if writer(statement) != payload:
         raise DataError(f"{where} is not a statement of this version: it says more than one")
     return statement
+
+
+def check_parts(statement: Statement, where: str) -> None:
+    """Refuse what no stage writes. Planted by anybody, it would stop whoever reads all statements.
+
+    Raises:
+        DataError: names it.
+    """
+    try:
+        settings = json.loads(statement.settings)
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise DataError(f"{where} is not a statement of this version: its settings are no object")
+    items = (*statement.inputs, *statement.outputs)
+    links = (item.statement for item in statement.inputs)
+    if any("\0" in text for item in items for text in (item.role, item.uri, item.digest)) or any(
+        "\0" in text for text in (statement.stage, *links)
+    ):
+        raise DataError(f"{where} is not a statement of this version: a name has a NUL in it")
 
 
 def _parse(content: Any, store: str) -> Statement:

@@ -104,7 +104,9 @@ def _approvals(
     """Keys that signed the release do not count, however often they say yes."""
     if release not in sound:
         return frozenset(), 0
-    asked = int(json.loads(sound[release].statement.settings).get("approvals", 0))
+    asked = json.loads(sound[release].statement.settings).get("approvals", 0)
+    if not isinstance(asked, int):
+        return frozenset(), 1  # no release of this program: nobody can approve it
     signers = {
         signer
         for digest, signers in (believed.items() if asked else ())
@@ -228,19 +230,28 @@ def promotion_problems(history: Iterable[Promotion]) -> list[tuple[str, str]]:
             problems.append((one.statement, problem))
     statements = {one.statement: one for one in history}
     last = max(by_number, default=0)
-    for number in range(1, last + 1):
-        if number not in by_number:
-            problems.append((by_number[last].statement, f"promotion {number} is gone"))
-            continue
+    expected = 1
+    for number in sorted(by_number):
+        if missing := number - expected:  # not each by its number: anybody may sign a billion
+            gone = f"{expected} to {number - 1} are" if missing > 1 else f"{expected} is"
+            problems.append((by_number[last].statement, f"promotion {gone} gone"))
+        expected = number + 1
         before = by_number[number].before
         if number > 1 and before not in statements:
             problems.append((by_number[number].statement, f"follows {before}, which is gone"))
     return problems
 
 
+def number_of(statement: Statement) -> int:
+    """Return which promotion a statement is, 0 if it is none; anybody may have written it."""
+    number = statement.facts.get(NUMBER, 0)
+    return number if isinstance(number, int) and number > 0 else 0
+
+
 def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None:
     facts = statement.facts
-    if NUMBER not in facts or json.loads(statement.settings).get("name") != name:
+    number = number_of(statement)
+    if not number or json.loads(statement.settings).get("name") != name:
         return None
     if statement.stage in (ROLLBACK, APPROVAL):
         releases = [item for item in statement.inputs if item.role == MODEL]
@@ -252,4 +263,4 @@ def _promotion(name: str, digest: str, statement: Statement) -> Promotion | None
     else:
         return None
     before, store = str(facts.get(AFTER, "")), str(facts.get(STORE, ""))
-    return Promotion(int(facts[NUMBER]), digest, release, checkpoint, before, store)
+    return Promotion(number, digest, release, checkpoint, before, store)

@@ -268,7 +268,7 @@ def _registration(
     version_tags = version_details.version_tags(store.uri, place, tags, statement.facts)
     yield ModelRegistered(
         time=time,
-        name=str(json.loads(statement.settings)["name"]),
+        name=str(json.loads(statement.settings).get("name", "")),
         uri=model.uri,
         digest=model.digest,
         statement=digest,

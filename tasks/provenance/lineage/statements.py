@@ -93,9 +93,11 @@ def open_statement(content: bytes, digest: str, store: str) -> AttestedStatement
     if envelope is None:
         _check_digest(content, digest, uri)
         try:
-            return AttestedStatement(Statement.model_validate_json(content), ())
+            statement = Statement.model_validate_json(content)
         except ValidationError as error:
             raise DataError(f"{uri} is not a statement of this version: {error}") from error
+        attestation.check_parts(statement, uri)
+        return AttestedStatement(statement, ())
     try:
         payload = dsse.payload_of(envelope)
     except ValueError as error:

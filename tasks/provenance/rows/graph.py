@@ -97,7 +97,7 @@ class Graph:
             stage=statement.stage,
             statement=digest,
             checkpoint=_digest(statement),
-            release=str(json.loads(statement.settings)["name"]) if is_release else "",
+            release=str(json.loads(statement.settings).get("name", "")) if is_release else "",
             version=str(statement.facts.get("version", "")) if is_release else "",
             passed=bool(statement.facts["released"]) if is_release else False,
         )

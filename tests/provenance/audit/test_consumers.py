@@ -28,6 +28,7 @@ from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement, save_statement
 from tasks.provenance.lineage.tombstones import bury
 from tasks.provenance.release.publish import publish_release
+from tasks.stages.audit import audit as audit_command
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Chain, Maker
@@ -379,3 +380,21 @@ def test_a_part_that_is_a_link_to_another_store_is_named(chain, tmp_path, part):
     place.symlink_to(other)
 
     assert f"{part}: is a link; its content lies outside the store" in what_is_found(chain)
+
+
+@pytest.mark.parametrize("way", ["file", "link"])
+def test_keys_that_lie_in_the_store_vouch_for_nothing(chain, tmp_path, monkeypatch, way):
+    """Whoever can write the store can replace them."""
+    inside = chain.store / "audits" / "keys.pub"
+    inside.parent.mkdir(exist_ok=True)
+    shutil.copy(public_path(), inside)
+    named = inside if way == "file" else tmp_path / "keys.pub"
+    if way == "link":
+        named.symlink_to(inside)
+    where = "lies in the store that it is to vouch for"
+
+    with pytest.raises(SettingsError, match=f"--key .* {where}"):
+        audit_command(model=RELEASED, store=str(chain.store), key=str(named))
+    monkeypatch.setenv(TRUSTED_VARIABLE, str(named))
+    with pytest.raises(SettingsError, match=f"{TRUSTED_VARIABLE} .* {where}"):
+        find_base(RELEASED, store_of(chain))

@@ -8,7 +8,7 @@ import pytest
 
 from data_schemas.artifacts import CheckpointRef, Context, Execution, StoreRef
 from data_schemas.settings import ReleaseSettings
-from tasks.errors import SettingsError, TamperError
+from tasks.errors import DataError, SettingsError, TamperError
 from tasks.provenance.lineage.base_model import find_base
 from tasks.provenance.lineage.origins import is_source, present_digest
 from tasks.provenance.lineage.promotions import next_promotion
@@ -75,6 +75,27 @@ def test_a_prefix_is_downloaded_once_and_again_when_it_has_changed(bucket, tmp_p
     assert (first / "mark").exists()
     bucket.put_object(Bucket="bucket", Key="qwen/config.json", Body=b"[]")
     assert b"[]" == (fetch_folder("s3://bucket/qwen", tmp_path) / "config.json").read_bytes()
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("key", ["qwen/../../../planted", "qwen//planted", "qwen/a/../../planted"])
+def test_a_key_of_a_bucket_is_written_nowhere_else(bucket, tmp_path, key):
+    """Keys are any text, and whoever fills the bucket chooses them."""
+    bucket.put_object(Bucket="bucket", Key="qwen/config.json", Body=b"{}")
+    bucket.put_object(Bucket="bucket", Key=key, Body=b"planted")
+
+    with pytest.raises(DataError, match="which is of no file below it"):
+        fetch_folder("s3://bucket/qwen", tmp_path / "a" / "b" / "c")
+    assert not [*tmp_path.rglob("planted")]
+
+
+def test_marks_of_folders_in_a_bucket_are_no_files(bucket, tmp_path):
+    for key in ("qwen/", "qwen/sub/", "qwen/sub/config.json"):
+        bucket.put_object(Bucket="bucket", Key=key, Body=b"{}" if key.endswith("n") else b"")
+
+    folder = fetch_folder("s3://bucket/qwen", tmp_path)
+
+    assert ["config.json"] == [path.name for path in folder.rglob("*") if path.is_file()]
 
 
 def test_an_object_of_a_store_is_verified_against_its_manifest(bucket, new_store, tmp_path):

@@ -135,6 +135,8 @@ def trusted_keys(store: str = "") -> dict[str, PublicKey]:
     if signer is None:
         return {}
     file = os.environ.get(TRUSTED_VARIABLE, "")
+    if file and store:
+        require_outside(Path(file), store, TRUSTED_VARIABLE)
     others = read_public_keys(Path(file), TRUSTED_VARIABLE) if file else {}
     keys = {signer.public: PublicKey(fingerprint(signer.public))} | others
     if not store:
@@ -151,6 +153,20 @@ def keys_of(store: str, keys: TrustedKeys) -> dict[str, PublicKey]:
     """Leave out the keys that vouch in other stores only."""
     own = identity(store) if any(key.store for key in keys.values()) else ""
     return {name: key for name, key in keys.items() if key.store in ("", own)}
+
+
+def require_outside(path: Path, store: str, option: str) -> None:
+    """Refuse a file of trusted keys that whoever can write the store could replace.
+
+    Raises:
+        SettingsError: it lies in the store, or leads there.
+    """
+    place = Path(store).resolve()
+    if any(one.is_relative_to(place) for one in (path.absolute(), path.expanduser().resolve())):
+        raise SettingsError(
+            f"{option} {path} lies in the store that it is to vouch for: whoever can write the one "
+            "can replace the other. Name a copy that is yours."
+        )
 
 
 def read_public_keys(path: Path, option: str = "--key") -> dict[str, PublicKey]:
