@@ -95,6 +95,7 @@ _ADVICE = {
     "unread_cell": "Correct the cells, or leave the column out of the mapping.",
     "unread_key": "Remove the key where it says nothing, or write it into the text.",
     "repeated_column": "Rename or remove one of the columns of that name.",
+    "repeated_header": "Files were put together with their headers; these lines are no rows.",
     "malformed_csv": "Quote cells that hold the delimiter or a line break.",
     personal.REASON: "Remove what tells of a person, or set curation.personal to mask.",
     "language_mix": "Correct the language of the mapping, or name the column that has it.",

@@ -10,6 +10,7 @@ name is refused whole: a row can have one of them.
 
 import codecs
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ SUFFIXES = (
     *(_PARQUET, _WORKBOOK),
 )
 """In small letters; a file's own may be in any."""
+_MARK = "\ufeff"
+"""Byte order mark, which each file has brought along where several were put together."""
 _BATCH = 1024
 """Rows of a parquet file that are read at once."""
 _ENCODING_SAMPLE = 2**16
@@ -322,9 +325,10 @@ def _other_format(start: bytes) -> str:
     """Say that bytes are those of a compressed file or a workbook; '' if they are not."""
     if packed := next((end for magic, end in _MAGIC.items() if start.startswith(magic)), ""):
         return f"compressed: let its name end in {packed}"
-    return (
-        "a workbook or another archive: let its name end in .xlsx" if start[:4] == b"PK\3\4" else ""
-    )
+    if start[:4] == b"PK\3\4":
+        return "a workbook or another archive: let its name end in .xlsx"
+    is_page = re.match(rb"\s*<(?:!doctype html|html|\?xml)\b", start, re.IGNORECASE)
+    return "a web page or XML, as a failed download leaves it. Download it again" if is_page else ""
 
 
 def _other_json(start: bytes) -> str:
@@ -380,10 +384,12 @@ def _reader(path: Path) -> Iterator[Unit]:
             return _read_parquet(path)
         case ".xlsx":
             return _read_workbook(path)
-        case ".jsonl":
-            return _read_lines(path)
-        case _:
-            return _read_table(path)
+        case kind:
+            with open_bytes(path) as stream:
+                problem = _other_format(stream.read(_ENCODING_SAMPLE))
+            if problem:
+                raise DataError(f"it is {problem}")
+            return _read_lines(path) if kind == ".jsonl" else _read_table(path)
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
@@ -415,6 +421,9 @@ def _damaged(path: Path, line: DamagedLine) -> UnreadablePlace:
 def _named(names: Sequence[str], cells: Sequence[object]) -> dict[str, object] | UnreadablePlace:
     """Give cells the names of their columns."""
     if len(cells) == len(names):
+        if len(names) > 1 and [str(cell).removeprefix(_MARK) for cell in cells] == [*names]:
+            bad = BadRow("repeated_header", "the row has the names of the columns")
+            return UnreadablePlace(sha256_bytes(ascii(cells).encode()), bad)
         return dict(zip(names, cells, strict=True))
     detail = f"the row has {len(cells)} cells and the header {len(names)}"
     return UnreadablePlace(sha256_bytes(ascii(cells).encode()), BadRow("malformed_csv", detail))

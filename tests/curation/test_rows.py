@@ -464,3 +464,33 @@ def test_a_key_that_a_column_store_fills_with_null_is_in_no_gold(tmp_path: Path)
 
     assert ['{"value":"1"}', '{"unit":"m","value":"2"}'] == golds[0]
     assert golds[1] == golds[0]
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_header_between_the_rows_is_no_row(tmp_path: Path, mark: str):
+    path = tmp_path / "two.csv"
+    path.write_text(f"id,title\n1,shoe\n{mark}id,title\n2,boot\n", encoding="utf-8-sig")
+
+    first, header, second = read_rows(path)
+
+    assert isinstance(header, UnreadableRow)
+    assert "repeated_header" == header.problem.reason
+    assert [{"id": "1", "title": "shoe"}, {"id": "2", "title": "boot"}] == [
+        dict(row.fields) for row in (first, second) if isinstance(row, RawRow)
+    ]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.jsonl"])
+@pytest.mark.parametrize(
+    "start", ["<!DOCTYPE html><html>", "\n<HTML lang=en>", "<?xml version='1'?>"]
+)
+def test_a_page_in_place_of_a_table_is_named_and_is_not_a_table_without_rows(
+    tmp_path: Path, name: str, start: str
+):
+    (tmp_path / name).write_text(f"{start}Not found\n")
+
+    with pytest.raises(DataError, match="a web page or XML"):
+        check_readable(tmp_path / name)
+    (row,) = read_rows(tmp_path / name)
+    assert isinstance(row, UnreadableRow)
+    assert "damaged_file" == row.problem.reason
