@@ -14,6 +14,7 @@ Plain `generate` does neither. An update is one optimizer step with the routes r
 import argparse
 import json
 import logging
+import os
 import shutil
 import statistics
 import tempfile
@@ -41,6 +42,7 @@ from data_schemas.machine_settings import (
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.routing import Traces
+from tasks.cores import LIMIT
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_on_device
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, TokenBatch, Trainer
@@ -363,6 +365,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run all comparisons and print them."""
     options, console = parse_arguments(arguments), Console(highlight=False)
     torch.set_num_threads(options.threads)
+    os.environ[LIMIT] = "1"  # only this process is counted
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     load = Load(options.prompts, options.samples, options.tokens)
