@@ -46,7 +46,7 @@ from tests.bench.engines import (
 )
 
 SIDE = 1024
-"""Of the matrices whose product is timed."""
+"""Rows and columns of the matrices whose product is timed."""
 COPIED = 1 << 27
 """Bytes of each array of the copy."""
 FORWARD, TRAINING = 2, 6

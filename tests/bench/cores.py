@@ -38,7 +38,7 @@ class TimedRun:
     cores: int
     clock_s: float
     cpu_s: float
-    """Of the process and of all that it started."""
+    """CPU seconds of the process and of all that it started."""
     weights: str
     """Digest of what was released."""
 
