@@ -51,18 +51,20 @@ MAPPING = {
     "response": "{text}",
 }
 SHORT = {
-    "sft": {"epochs": 1, "entropy_prompts": 4},
+    # No family gains: one that did would have to exceed what a text without the task earns.
+    "sft": {"epochs": 0},
     "grading": {"samples": 2, "max_problems": 16, "max_new_tokens": 24},
     "rl_one": {
         "steps": 1,
         "prompts_per_step": 4,
         "group_size": 4,
         "max_new_tokens": 24,
+        "learning_rate": 1e-9,
         "domains": {"choice": 1.0, "instruction": 1.0},
     },
     "rl_two": {"steps": 0},
     "evaluation": {"samples": 1, "max_new_tokens": 24},
-    # Nothing is learned in a step: the gate is opened to reach what lies behind it.
+    # The gate is opened to reach what lies behind it.
     "release": {
         "name": "mine",
         "min_gain": -1.0,

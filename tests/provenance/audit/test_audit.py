@@ -10,6 +10,7 @@ import pytest
 from tasks.errors import SettingsError, TamperError
 from tasks.provenance.audit.papers import BLANK
 from tasks.stages.audit import audit
+from tests.slices import sliced
 
 
 @pytest.mark.slow
@@ -38,7 +39,7 @@ def test_a_paper_is_markdown_and_a_page_that_prints(chain, monkeypatch, capsys):
     assert not re.findall(r'(?:src|href)="http', html)  # nothing is loaded from elsewhere
 
 
-@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize("damaged", sliced([False, True], bool))
 def test_a_store_that_cannot_be_written_gives_the_same_verdict(chain, monkeypatch, capsys, damaged):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", chain.tracking_uri)
     (chain.store / "audits").write_text("no folder can be made here")

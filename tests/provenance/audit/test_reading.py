@@ -11,6 +11,7 @@ from tasks.provenance.audit.reading import UnreadableEvidence, check_folder, has
 from tasks.provenance.audit.walk import audit
 from tasks.store.files import sha256_file
 from tasks.store.local import new_object
+from tests.slices import sliced
 
 pytestmark = pytest.mark.attack
 
@@ -74,7 +75,7 @@ def test_a_statement_that_was_replaced_is_named(chain, tmp_path, how):
     assert [str(path)] == list(findings(chain))
 
 
-@pytest.mark.parametrize("how", REPLACED)
+@pytest.mark.parametrize("how", sliced(REPLACED, lambda how: how is REPLACED[0]))
 def test_a_manifest_that_was_replaced_is_named(chain, tmp_path, how):
     path = chain.folder("release") / "MANIFEST.json"
     problem = how(path, tmp_path)
@@ -82,7 +83,7 @@ def test_a_manifest_that_was_replaced_is_named(chain, tmp_path, how):
     assert {str(path): problem} == findings(chain)
 
 
-@pytest.mark.parametrize("how", REPLACED)
+@pytest.mark.parametrize("how", sliced(REPLACED, lambda how: how is REPLACED[-1]))
 def test_the_manifest_of_a_release_that_was_replaced_is_named(chain, tmp_path, how):
     path = chain.folder("release") / "manifest.json"
     problem = how(path, tmp_path)
