@@ -28,15 +28,31 @@ _LIST_MARK = re.compile(
 )
 """`1.`, `2)`, `1.2.`, `iv.` before the text of a list item or heading."""
 _ABBREVIATION = re.compile(
-    r"\b(?:mr|mrs|ms|messrs|dr|prof|rev|gen|col|capt|lt|sgt|gov|sen|rep|hon|sr|jr|st|ste|vs|cf|e\.g|"
-    r"i\.e|u\.s|sra|srta|sres|dra|drs|exmo|exma|ud|uds|ej|ee|mm|mme|mlle|tn|ny|pn|jl|hlm|tp|pgs|ths|"
-    r"nr|bzw|sdn|[a-z])\.$",
+    r"\b(?:"
+    r"mr|mrs|ms|messrs|dr|prof|rev|gen|col|capt|lt|sgt|gov|sen|rep|hon|sr|jr|st|ste|"  # English
+    r"vs|cf|e\.g|i\.e|u\.s|"
+    r"sra|srta|sres|dra|drs|exmo|exma|ud|uds|ej|ee|"  # Spanish, Portuguese
+    r"mm|mme|mlle|"  # French
+    r"tn|ny|pn|jl|hlm|"  # Indonesian
+    r"tp|pgs|ths|"  # Vietnamese
+    r"nr|bzw|"  # German
+    r"sdn|"  # Malay
+    r"[a-z]"
+    r")\.$",
     re.IGNORECASE,
 )
 _ABBREVIATION_OR_WORD = re.compile(
-    r"\b(?:etc|inc|ltd|co|corp|a\.m|p\.m|no|fig|approx|dept|est|al|ca|ex|pp|ed|eds|vol|cap|chap|art|"
-    r"av|ave|blvd|tel|min|max|ext|núm|num|pág|pag|aprox|env|uu|ltda|bhd|cie|dll|dsb|dst|usw|v\.v|"
-    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)\.$",
+    r"\b(?:"
+    r"etc|inc|ltd|co|corp|a\.m|p\.m|no|fig|approx|dept|est|al|ca|ex|pp|ed|eds|vol|cap|chap|art|"
+    r"av|ave|blvd|tel|min|max|ext|"
+    r"núm|num|pág|pag|aprox|env|uu|ltda|"  # Spanish, Portuguese, French
+    r"bhd|"  # Malay
+    r"cie|"  # French
+    r"dll|dsb|dst|"  # Indonesian
+    r"usw|"  # German
+    r"v\.v|"  # Vietnamese
+    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"
+    r")\.$",
     re.IGNORECASE,
 )
 """Some are words of another language; before a capital letter they end the sentence."""

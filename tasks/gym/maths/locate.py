@@ -84,18 +84,25 @@ _AFTERTHOUGHT = re.compile(
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
 # "final answer", "ans", "jawaban akhir", "đáp án", "答案".
 _LABEL = (
-    r"(?:final[ \t]{1,3})?answer|ans|jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
-    r"đáp[ \t]{1,3}(?:án|số)|"
-    r"kết[ \t]{1,3}quả|trả[ \t]{1,3}lời|คำตอบ|ตอบ|答案|答|"
-    r"respuesta(?:[ \t]{1,3}final)?|réponse(?:[ \t]{1,3}finale)?|"
-    r"resposta(?:[ \t]{1,3}final)?|(?:die[ \t]{1,3})?antwort|答え|정답|"
+    r"(?:final[ \t]{1,3})?answer|ans|"
+    r"jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
+    r"đáp[ \t]{1,3}(?:án|số)|kết[ \t]{1,3}quả|trả[ \t]{1,3}lời|"
+    r"คำตอบ|ตอบ|"
+    r"答案|答|"
+    r"respuesta(?:[ \t]{1,3}final)?|"
+    r"réponse(?:[ \t]{1,3}finale)?|"
+    r"resposta(?:[ \t]{1,3}final)?|"
+    r"(?:die[ \t]{1,3})?antwort|"
+    r"答え|정답|"
     r"(?:ang[ \t]{1,3})?(?:ka)?sagot(?:an)?"
 )
 # "is", "turns out to be", "must be", "adalah", "是".
 _COPULA = (
-    r"(?:(?:comes?|came|works?|worked|turns?|turned)\s+out\s+(?:to\s+be|to|as)|happens\s+to\s+be|"
-    r"(?:must|should|has\s+to)\s+be|amounts\s+to|is|are|equals|ialah|adalah|là|es|est|é|ist|"
-    r"lautet|ay|คือ|是|为|為|は|은|는)"
+    r"(?:"
+    r"(?:comes?|came|works?|worked|turns?|turned)\s+out\s+(?:to\s+be|to|as)|"
+    r"happens\s+to\s+be|(?:must|should|has\s+to)\s+be|amounts\s+to|is|are|equals|"
+    r"ialah|adalah|là|es|est|é|ist|lautet|ay|คือ|是|为|為|は|은|는"
+    r")"
 )
 _TITLES = ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Mt", "Sr", "Jr", "vs")
 _ABBREVIATED = "".join(rf"(?<!\b{word})" for word in _TITLES)
