@@ -161,10 +161,13 @@ _DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,\d{1,2}")
 _NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}.*")
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _SIGN = rf"(?:{CURRENCY}|[A-Z]{{0,3}}\$)\.?"
-# "Rp 12.345", "R$ 1.299,90", "1.299.000 đ".
+# "Rp 12.345", "R$ 1.299,90", "1.299.000 đ", "12 %", "1/3".
 _AMOUNT = re.compile(
-    rf"{_NUMBER.pattern}|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}", re.IGNORECASE
+    rf"{_NUMBER.pattern}(?:\s?%|/[1-9]\d*)?|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}",
+    re.IGNORECASE,
 )
+# "123 kg", "12 of them".
+_NUMBERED = re.compile(rf"{_NUMBER.pattern}(?!\w).*")
 _BOOLEANS = (
     {"true", "false"},
     {"yes", "no"},
@@ -241,7 +244,7 @@ class _Column:
 
     @property
     def is_amount(self) -> bool:
-        """True for numbers of which some have a currency: Rp 12.345."""
+        """True for numbers, also with a currency, in per cent, and for fractions."""
         return self.is_number or (bool(self.counts) and self.share(_AMOUNT) >= _MOSTLY)
 
     @property
@@ -255,7 +258,9 @@ class _Column:
 
     @property
     def is_identity(self) -> bool:
-        """True for keys, links and dates: nothing to ask about."""
+        """True for keys, links and dates: nothing to ask about, unless it is called an answer."""
+        if self.is_named("answer") and not self.is_named("identity"):
+            return False
         if self.share(_NO_TEXT) >= _MOSTLY or self._is_code or self.is_named("identity"):
             return True
         digits = sum(any(char.isdigit() for char in value) for value in self.counts)
@@ -474,6 +479,9 @@ def _answered(
     prompt = "\n".join(f"{{{name}}}" for name in asked)
     fields: dict[str, object] = {"prompt": prompt, "response": f"{{{answer.name}}}"}
     if not answer.is_amount:
+        if answer.share(_NUMBERED) >= _HALF:
+            words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"
+            remarks = (*remarks, f"{words}: verifier final_answer would.")
         return _Draft(fields | {"domain": Domain.GENERAL}, asked, remarks=remarks)
     gold = {"answer": {"value": f"{{{answer.name}}}"}, "response": f"Answer: {{{answer.name}}}"}
     maths = {"domain": Domain.MATHS, "verifier": "final_answer"}

@@ -422,10 +422,12 @@ def test_what_an_instruction_is_about_is_asked_with_it_and_what_is_unused_is_nam
     [
         ("Quanto custam {n} caixas com o frete?", "R$ 1.2{n:02d},50"),
         ("How much are {n} boxes with delivery?", "$ 1,2{n:02d}.50"),
+        ("What share of the boxes are {n} of them?", "{n} %"),
+        ("What share of the boxes is one of {n}?", "1/{n}"),
     ],
 )
-def test_amounts_of_money_are_numbers(question: str, answer: str):
-    rows = [{"ask": question.format(n=n), "reply": answer.format(n=n)} for n in range(40)]
+def test_amounts_and_shares_are_numbers(question: str, answer: str):
+    rows = [{"question": question.format(n=n), "answer": answer.format(n=n)} for n in range(10, 50)]
 
     assert Domain.MATHS is guess_mapping("sums", rows).mapping.domain
 
@@ -445,3 +447,12 @@ def test_numbers_are_the_labels_that_a_parquet_file_says_they_are(tmp_path: Path
     assert ['"correct":["bad"]', '"correct":["good"]'] == [
         record.answer[1:].partition(",")[0] for record in records if isinstance(record, Problem)
     ]
+
+
+def test_answers_that_are_numbers_with_words_are_not_checked_and_that_is_said():
+    rows = [{"question": f"How heavy are {n} boxes?", "answer": f"{3 * n} kg"} for n in range(40)]
+
+    guess = guess_mapping("weights", rows)
+
+    assert Domain.GENERAL is guess.mapping.domain
+    assert "Many values of answer are numbers" in " ".join(guess.remarks)
