@@ -136,6 +136,24 @@ _REWRITES = tuple(
         (r"^\{([^{},]*)\}$", r"\1"),
     )
 )
+_LIMIT = r"(?:\{[^{}]*\}|\\?\w)"
+# "\int_0^1 f(x)\,dx": limits, and the letter behind d
+_INTEGRAL = re.compile(
+    rf"\\int\s*(?:\\limits\s*)?(_\s*{_LIMIT}\s*\^\s*{_LIMIT})(?:(?!\\int).)*?"
+    r"(?<![A-Za-z\\])d\s?([a-z])(?![A-Za-z])"
+)
+# "\{(a, b) \mid a = b\}", "\{2n : n \in \mathbb{Z}\}"
+_MEMBERS = re.compile(
+    r"\\\{\s*\(\s*([a-z])\s*,\s*([a-z])\s*(?:,\s*([a-z])\s*)?\)[^|:]{0,40}?(?:\\mid|\||:)"
+)
+_PARAMETER = re.compile(r"\\\{[^{}|:=<>]*?(?:\\mid|\||:)\s*([a-z])\s*\\in")
+_SUCH_THAT = re.compile(r"\s*(?:\\mid(?![A-Za-z])|\||:)\s*")
+_WORD = re.compile(r"\\?[A-Za-z]+")
+_NO_PRODUCT = re.compile(
+    r"sqrt|pi|sin|cos|tan|sec|cot|csc|log|ln|exp|mod|max|min|gcd|lcm|det|lim|sup|inf|for|all|and|or|in|is"
+)
+MAX_FACTORS = 3
+"""Most letters of a product without signs; more are a word."""
 # "\sum_{i=1}"
 _INDEX = re.compile(r"\\(?:sum|prod)\s*(?:\\limits\s*)?_\s*\{\s*([A-Za-z])\s*=")
 _DECIMAL = r"(?<![\w.,])(?P<whole>\d{0,40})"
@@ -196,6 +214,16 @@ _NAME = re.compile(
 _MATRIX = re.compile(
     r"\\begin\{[pbvV]?matrix\}((?:(?!\\begin).)*)\\end\{[pbvV]?matrix\}", re.DOTALL
 )
+# "\left[\begin{array}{cc} 1 & 2 \\ 3 & 4 \end{array}\right]"
+_ARRAY = re.compile(
+    r"(?:\\left\s*)?[\[(]\s*\\begin\{array\}\{[lcr|\s]*\}((?:(?!\\begin).)*)\\end\{array\}\s*"
+    r"(?:\\right\s*)?[\])]",
+    re.DOTALL,
+)
+# "[[1, 2], [3, 4]]"
+_ROWS = re.compile(r"\[\s*(\[[^\[\]]*\]\s*(?:,\s*\[[^\[\]]*\]\s*)*)\]")
+MAX_ORDER = 3
+"""Most rows of a determinant that is worked out."""
 _CONDITION = re.compile(r"[<>]|\\ne |[|:]|\\mid")
 """Occurs in conditions on an unknown, between which "or" is a union and "and" an intersection."""
 # "="; not that of "<=".
@@ -231,6 +259,9 @@ _JUNCTION = re.compile(r"\s*\\l(?:or|and)(?![A-Za-z])")
 _JUNCTIONS = (("union", "\\lor"), ("intersection", "\\land"), ("intersection", ","))
 # "(a) 1", "ii) 5"
 _ENUMERATED = re.compile(r"\(?(?P<label>[a-j]|[ivx]{1,4}|\d)\)\s*(?P<value>[^\s,)].*)")
+# "i) 5, ii) 6" has no opening brackets, "(a) 1 (b) 2" no comma.
+_UNOPENED = re.compile(r"(?:^|(?<=[,;]\s))([a-j]|[ivx]{1,4}|\d)\)(?=\s)")
+_UNSEPARATED = re.compile(r"(?<=[^,;\s])\s+(?=\((?:[b-j]|[iv]{2,4}|v|[2-9])\)\s+\S)")
 _LABELS = ("abcdefghij", "123456789", ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"))
 # "A: 1", "\text{Alice: } 3", "\text{Alice}: 3"; a part of a ratio has no digit behind it.
 _BY_COLON = re.compile(
@@ -299,6 +330,7 @@ def parse(text: str, language: str = "en") -> Answer:
 def normalised(text: str, language: str = "en") -> str:
     """Normalise the spelling of a text; letters keep their case."""
     text = plain_amounts(repeating(typed_minus(text)), language)
+    text = _ARRAY.sub(r"\\begin{pmatrix}\1\\end{pmatrix}", text)
     text = plain_signs(text).translate(_SIGNS).strip()
     # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
     text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
@@ -317,11 +349,45 @@ def normalised(text: str, language: str = "en") -> str:
 
 
 def bound_names(text: str) -> str:
-    r"""Name the index of a sum or product k: \sum_{i=1}^n i is \sum_{k=1}^n k."""
-    found = _INDEX.findall(text) if "\\" in text else []
-    if len(found) != 1 or found[0] == "k" or re.search(r"(?<![A-Za-z\\])k(?![A-Za-z])", text):
+    r"""Name bound unknowns k, l, m, t or x, y, z: \sum_{i=1}^n i is \sum_{k=1}^n k.
+
+    Bound are the indices of sums and products, what an integral is over, and the members of a set.
+    A text in which the new name is another unknown stays as it is.
+    """
+    if "\\" not in text:
         return text
-    return re.sub(rf"(?<![A-Za-z\\]){found[0]}(?![A-Za-z])", "k", text)
+    integral = _INTEGRAL.search(text) if text.count("\\int") == 1 else None
+    members, parameter = _MEMBERS.match(text), _PARAMETER.match(text)
+    if found := list(dict.fromkeys(_INDEX.findall(text))):
+        names = dict(zip(found, "klm", strict=False))
+    elif integral and integral[2] not in _letters(integral[1]):
+        names = {integral[2]: "t"}
+    elif members:
+        names = dict(zip(filter(None, members.groups()), "xyz", strict=False))
+    elif parameter:
+        names = {parameter[1]: "k"}
+    else:
+        return text
+    free = (set(names.values()) - names.keys()) & _letters(text)
+    if free or len(found) > len(names) or (members and len(set(names)) < 2):
+        return text
+    text = _WORD.sub(
+        lambda match: (
+            match[0] if _is_word(match[0]) else "".join(names.get(c, c) for c in match[0])
+        ),
+        text,
+    )
+    return _SUCH_THAT.sub(r" \\mid ", text, count=1) if members or parameter else text
+
+
+def _letters(text: str) -> set[str]:
+    """Return the unknowns of one letter, also those in a product: i and j of ij."""
+    return {letter for word in _WORD.findall(text) if not _is_word(word) for letter in word}
+
+
+def _is_word(text: str) -> bool:
+    """Say whether letters are a command, a function or a word and no product of unknowns."""
+    return text[0] == "\\" or len(text) > MAX_FACTORS or _NO_PRODUCT.fullmatch(text) is not None
 
 
 def repeating(text: str) -> str:
@@ -397,12 +463,32 @@ def _constant(text: str, depth: int) -> Answer | None:
     along = components(text)
     if along is not None:
         return Answer("vector", text, tuple(Answer("value", text, term=term) for term in along))
-    matrix = _MATRIX.fullmatch(text)
-    if not matrix:
+    if nested := _ROWS.fullmatch(text):
+        listed = re.findall(r"\[([^\[\]]*)\]", nested[1])
+        table = [[cell.strip() for cell in split(row, ",")] for row in listed]
+    elif matrix := _MATRIX.fullmatch(text):
+        rows = [row for row in matrix[1].split("\\cr") if row.strip()]
+        table = [[cell.strip() for cell in row.split("&")] for row in rows]
+    else:
         return None
-    rows = [row for row in matrix[1].split("\\cr") if row.strip()]
-    cells = [cell.strip() for row in rows for cell in row.split("&")]
-    return _whole(f"matrix {len(rows)}", text, cells, depth)
+    if text.startswith("\\begin{v"):  # bars: a number
+        is_square = len(table) <= MAX_ORDER and all(len(row) == len(table) for row in table)
+        return _answer(_determinant(table), depth - 1) if is_square else Answer("unread", text)
+    return _whole(f"matrix {len(table)}", text, [cell for row in table for cell in row], depth)
+
+
+def _determinant(table: Sequence[Sequence[str]]) -> str:
+    """Write a determinant out along its first row."""
+    if len(table) == 1:
+        return f"({table[0][0]})"
+    minors = [
+        [[*row[:place], *row[place + 1 :]] for row in table[1:]] for place in range(len(table))
+    ]
+    terms = (
+        f"{'-' if place % 2 else '+'}({cell})*({_determinant(minor)})"
+        for place, (cell, minor) in enumerate(zip(table[0], minors, strict=True))
+    )
+    return "".join(terms).lstrip("+")
 
 
 def _congruence(text: str, depth: int) -> Answer | None:
@@ -445,6 +531,8 @@ def _joined(text: str, depth: int) -> Answer | None:
 def _listed(text: str, depth: int) -> Answer | None:
     if any(_is_ambiguous(piece) for piece in split(text, ",")):
         return Answer("unread", text)
+    text = _UNOPENED.sub(r"(\1)", text)
+    text = _UNSEPARATED.sub(", ", text) if _ENUMERATED.match(text) else text
     for separator in ";,":
         pieces = [piece for piece in split(text, separator) if piece]
         if len(pieces) > 1:
@@ -488,8 +576,11 @@ def _labelled(pieces: Sequence[str], depth: int) -> tuple[Answer, ...]:
     for pattern in (_ENUMERATED, _BY_COLON):
         matches = [match for piece in pieces if (match := pattern.fullmatch(piece))]
         names = [match["label"] for match in matches]
-        if len(matches) < len(pieces) or (pattern is _ENUMERATED and not _counts(names)):
+        order = _order(names) if pattern is _ENUMERATED else list(range(len(names)))
+        if len(matches) < len(pieces) or not order:
             continue
+        matches = [matches[place] for place in order]
+        names = [matches[place]["label"] for place in range(len(order))]
         if pattern is _ENUMERATED:
             names = [f"({name})" for name in names]
         return tuple(
@@ -499,9 +590,12 @@ def _labelled(pieces: Sequence[str], depth: int) -> tuple[Answer, ...]:
     return ()
 
 
-def _counts(labels: Sequence[str]) -> bool:
-    """Say whether labels are the first ones of a, b, c, of i, ii, iii or of 1, 2, 3."""
-    return any(list(labels) == list(first[: len(labels)]) for first in _LABELS)
+def _order(labels: Sequence[str]) -> list[int]:
+    """Return the places of labels that are the first of a, b, c, i, ii, iii or 1, 2, 3; else []."""
+    for first in _LABELS:
+        if sorted(labels) == sorted(first[: len(labels)]):
+            return [list(labels).index(label) for label in first[: len(labels)]]
+    return []
 
 
 def _unconditional(text: str) -> tuple[str, str]:
