@@ -33,6 +33,10 @@ _BEFORE = re.compile(
     r"\.?(?:\s*\})?\s{0,2}(?=[-+\u2212]?(?:[\d(]|[.,]\d))"
 )
 _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
+_FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1))
+# Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
+_HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
+_HAS_CODE = re.compile(rf"[{_LAST}$]\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?[\d(.,]|\d\s?[{_FIRST}đ₫]")
 
 _SCALES: Mapping[str, Mapping[int, str]] = {
     "en": {3: "thousand", 6: "million|millions", 9: "billion|billions", 12: "trillion|trillions"},
@@ -116,11 +120,15 @@ def plain_amounts(text: str, language: str = "en") -> str:
     """
     if not re.search(r"\d", text):
         return text
-    text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", _MACHINE.sub(_written_out, text))
+    if _HAS_EXPONENT.search(text):
+        text = _MACHINE.sub(_written_out, text)
+    if "10" in text:
+        text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", text)
     text = _BLANKS.sub(" ", text)
     if writes_comma(language):
         text = _BARE_COMMA.sub("0,", text)
-    text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
+    if _HAS_CODE.search(text):
+        text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
     base = _base(language)
     scales = _scales(base)
     if scales is not None:
@@ -183,7 +191,7 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
     next_sign = "[0-9a-z^]" if dense else r"[\w^]"
     glued = rf"{_NUMBER}(?:{word})\d{{1,3}}(?![\w.,])|" if language == "vi" else ""  # 1tr2
     amount = (
-        rf"{_START}(?:{glued}{_NUMBER}\s?{scale}(?:{joint}[零〇]?{_NUMBER}\s?{scale}){{0,4}}"
+        rf"{_START}(?:{glued}{_NUMBER}\s?(?=[^\W\d_]){scale}(?:{joint}[零〇]?{_NUMBER}\s?{scale}){{0,4}}"
         rf"(?:{rest}(?!\s?(?:{word}){end})(?!{next_sign}))?)"
     )
     part = rf"([零〇]?)({_NUMBER})((?:\s?(?:{word}))*)"
@@ -224,7 +232,8 @@ def _two_units(language: str) -> re.Pattern[str]:
     rows = (*_CHANGE.get(language, ()), *_SMALLER.get(language, ()))
     units = "|".join(large for large, _, _ in rows) or "(?!)"
     return re.compile(
-        rf"\d\s?(?:{units}),?\s{{0,2}}(?:{_AND.get(language, 'and')}\s{{1,2}})?\d", re.IGNORECASE
+        rf"\d\s?(?=[^\W\d_])(?:{units}),?\s{{0,2}}(?:{_AND.get(language, 'and')}\s{{1,2}})?\d",
+        re.IGNORECASE,
     )
 
 

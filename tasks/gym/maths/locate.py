@@ -295,7 +295,10 @@ def boxes(text: str, language: str = "en") -> list[Place]:
                 f"\\ne {content}" if denied else applied,
                 "box",
                 sentence=f"{event[0]} {applied}" if event else "",
-                bare="" if denied or not is_stated(text, box, start, end) else content,
+                # What is not applied to is its own statement, and need not be searched again.
+                bare=""
+                if denied or applied == content or not is_stated(text, box, start, end)
+                else content,
                 after=clause,
             )
         )

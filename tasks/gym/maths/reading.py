@@ -135,6 +135,8 @@ _CONSTANTS = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
 _ORDINAL = re.compile(r"\\?(?:st|nd|rd|th)(?![A-Za-z])")
 # "-1/2"
 _FRACTION = re.compile(r"-?\d+/\d+")
+# "all possible values of a . b", where [-77, 77] is an interval though the problem has vectors
+_INTERVAL_WORDS = re.compile(r"\b(?:possible values|range|interval)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,8 @@ class AnswerForm:
         answer = self._clock(self._in_hundredths(self._free(answer, gold), gold))
         answer = self._percent(self._base(answer, gold), self.in_percent(gold))
         answer = self._angle(answer, gold)
-        if self.vector and answer.kind == "[]" and gold.kind in ("()", "[]"):
+        may_be_vector = self.vector and not _INTERVAL_WORDS.search(self.words)
+        if may_be_vector and answer.kind == "[]" and gold.kind in ("()", "[]"):
             return replace(answer, kind="()")
         return answer
 
@@ -228,6 +231,8 @@ class AnswerForm:
             return answer
         ours, theirs = has_pi(gold.term), has_pi(term)
         says_radians = answer.unit == units.RADIAN
+        if says_radians and not theirs and (gold.unit >= units.DEGREE or self.angle == "degrees"):
+            return replace(answer, kind="hedged")  # 35 radians are no 35 degrees
         if says_radians and gold.unit != units.RADIAN:
             answer = replace(answer, unit=frozenset[str]())
         if ours is theirs or gold.unit or answer.unit:

@@ -162,3 +162,36 @@ def test_a_formula_of_the_problem_is_no_answer_unless_the_gold_is_written_so(
     prompt: str, gold: str, response: str, right: bool
 ) -> None:
     assert [float(right)] * 2 == score(prompt, gold, response)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold", "response", "right"),
+    [
+        ("Find the angle in degrees.", r"35^\circ", r"\boxed{35\text{ radians}}", False),
+        ("Find angle ABC.", r"35^\circ", r"\boxed{35\text{ radians}}", False),
+        ("Find the angle in degrees.", "35", r"\boxed{35\text{ radians}}", False),
+        ("Find angle ABC.", r"60^\circ", r"\boxed{\frac{\pi}{3}\text{ radians}}", True),
+        ("Find the angle in radians.", "2", r"\boxed{2\text{ radians}}", True),
+        ("Find the angle in degrees.", r"35^\circ", r"\boxed{35}", True),
+    ],
+)
+def test_so_many_radians_are_not_as_many_degrees(
+    prompt: str, gold: str, response: str, right: bool
+) -> None:
+    assert [float(right)] * 2 == score(prompt, gold, response)
+
+
+@pytest.mark.parametrize(
+    ("gold", "response", "right"),
+    [
+        ("[-77,77]", r"\boxed{(-77, 77)}", False),
+        ("(-77,77)", r"\boxed{[-77, 77]}", False),
+        ("[-77,77]", r"\boxed{[-77, 77]}", True),
+    ],
+)
+def test_the_possible_values_of_a_product_of_vectors_are_an_interval(
+    gold: str, response: str, right: bool
+) -> None:
+    prompt = r"For vectors $\mathbf{a}$, $\mathbf{b}$ find all possible values of $a \cdot b$."
+
+    assert [float(right)] * 2 == score(prompt, gold, response)
