@@ -131,22 +131,6 @@ docs: $(STAMP) ## render the numbers in all pages from docs/evidence
 findings: ## what libraries do otherwise than one would guess, each shown by a script with pinned packages
 	@for script in findings/*.sh; do echo "$$script"; $$script || exit 1; done
 
-stack: $(STAMP) ## PostgreSQL, MLflow with a password and S3 on loopback, in .stack; prints how to use them
-	@$(BIN)/python containers/stack.py up
-
-stack-down: $(STAMP)
-	@$(BIN)/python containers/stack.py down
-
-test-stack: $(STAMP) ## outages, and compiled workflows pod by pod, on such a stack of its own
-	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py tests/test_rehearsal.py $(ARGS)
-
-ENDPOINT ?=
-
-test-s3: $(STAMP) ## the contract of stores on any S3: ENDPOINT=https://s3.example
-	$(if $(ENDPOINT),,$(error name the service, and put its keys into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: \
-		make test-s3 ENDPOINT=https://s3.example))
-	EACHPROMPT_TEST_S3=$(ENDPOINT) $(BIN)/python -m pytest tests/store/test_interface.py tests/store/test_lease.py -k s3 $(ARGS)
-
 include tests/suites.mk
 
 clean: ## remove the environments and the tools' caches; runs/ stays

@@ -104,3 +104,22 @@ gpu: $(STAMP)
 
 # vLLM, Megatron-core and Transformer Engine for CUDA (never run on a GPU yet)
 gpu-environment: $(GPU_STAMP)
+
+# PostgreSQL, MLflow with a password and S3 on loopback, in .stack; prints how to use them
+stack: $(STAMP)
+	@$(BIN)/python containers/stack.py up
+
+stack-down: $(STAMP)
+	@$(BIN)/python containers/stack.py down
+
+# Outages, and compiled workflows pod by pod, on such a stack of its own
+test-stack: $(STAMP)
+	$(BIN)/python -m pytest -m stack tests/test_stack.py tests/test_cluster.py tests/test_rehearsal.py $(ARGS)
+
+ENDPOINT ?=
+
+# The contract of stores on any S3: ENDPOINT=https://s3.example
+test-s3: $(STAMP)
+	$(if $(ENDPOINT),,$(error name the service, and put its keys into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: \
+		make test-s3 ENDPOINT=https://s3.example))
+	EACHPROMPT_TEST_S3=$(ENDPOINT) $(BIN)/python -m pytest tests/store/test_interface.py tests/store/test_lease.py -k s3 $(ARGS)

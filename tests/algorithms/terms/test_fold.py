@@ -15,9 +15,17 @@ from data_schemas.rl_settings import MOVED, RLSettings
 from tasks.algorithms.losses.surrogate import unclipped
 from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.router_shift import SHIFT
-from tasks.algorithms.terms.fold import auxiliary_of, fold_step, fold_update, lost_tokens
+from tasks.algorithms.terms.fold import (
+    acting_in_order,
+    auxiliary_of,
+    fold_step,
+    fold_update,
+    lost_tokens,
+)
 from tasks.algorithms.terms.protocol import StepEffect, Term, UpdateEffect, UpdateSignal
+from tasks.algorithms.terms.rl_zvp import RLZVP
 from tasks.algorithms.terms.table import TERMS, find_terms
+from tasks.algorithms.terms.tis import TIS
 from tasks.errors import DataError, SettingsError
 from tests.algorithms.signals import signal_of, terms_of
 
@@ -261,3 +269,10 @@ def test_the_terms_of_the_laboratory_say_what_was_measured():
         text = (ROOT / f"tasks/lab/terms/{file}.py").read_text()
 
         assert "\nMeasured: " in text
+
+
+def test_a_lesson_acts_behind_the_terms_that_give_advantages_and_before_all_others():
+    lesson, giving, weighing = object(), RLZVP(), TIS()
+
+    assert [giving, lesson, weighing] == acting_in_order([weighing, giving], lesson)
+    assert [giving, weighing] == acting_in_order([weighing, giving], None)
