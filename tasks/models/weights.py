@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 ADAPTER_FILE = "adapter_config.json"
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
+"""Suffixes of files that torch and joblib open with pickle."""
 MTP_FILE = "model-mtp.safetensors"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """What trainers read; a quantised checkpoint has scales besides, which they do not."""
@@ -360,6 +362,20 @@ def copy_mtp(source: Path, folder: Path) -> None:
     save_file(tensors, folder / MTP_FILE, metadata={"format": "pt"})
     index = {"metadata": {}, "weight_map": files | dict.fromkeys(tensors, MTP_FILE)}
     (folder / INDEX_FILE).write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
+
+
+def remove_pickles(folder: Path) -> list[str]:
+    """Delete what pickle opens, and so may execute code: weights beside the safetensors, states.
+
+    Nothing here opens such files; a copy of them would travel to those who do.
+
+    Returns:
+        Names below the folder, in order.
+    """
+    files = [path for path in folder.rglob("*") if path.suffix.lower() in _PICKLED]
+    for path in files:
+        path.unlink()
+    return sorted(path.relative_to(folder).as_posix() for path in files)
 
 
 def separate_experts(folder: Path) -> bool:

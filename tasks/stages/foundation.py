@@ -33,7 +33,7 @@ from tasks.models.model_folder import (
     with_chat,
     with_code,
 )
-from tasks.models.weights import check_tensors, separate_experts
+from tasks.models.weights import check_tensors, remove_pickles, separate_experts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
@@ -209,9 +209,13 @@ def _copy(
 ) -> Facts:
     origin.record(work.record)
     copy_folder(folder, outputs["model"])
-    if not separate_experts(outputs["model"]):
-        return {}
-    return {"experts": "one tensor each; the folder has one for all of a layer"}
+    facts = dict[str, float | int | str]()
+    if pickles := remove_pickles(outputs["model"]):
+        facts["left_out"] = f"{', '.join(pickles)}: opening them may execute code"
+        logger.warning("%s: left out %s", folder, facts["left_out"])
+    if separate_experts(outputs["model"]):
+        facts["experts"] = "one tensor each; the folder has one for all of a layer"
+    return facts
 
 
 INGEST_MODEL = Record("ingest_base", _copy, CheckpointRef, "model")

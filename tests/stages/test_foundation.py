@@ -1,6 +1,8 @@
 """Judges and the screening model are artifacts: part of the lineage and of every cache key."""
 
+import pickle
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ from tasks.provenance.lineage.judges import read_judge
 from tasks.provenance.lineage.origins import is_source
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
-from tasks.stages.foundation import ingest_models
+from tasks.stages.foundation import ingest_base, ingest_models
 from tasks.store.interface import store_at
 
 EXECUTION = Execution(id="exec-1", started=1000.0)
@@ -108,3 +110,35 @@ def test_a_judge_that_is_no_model_is_refused_as_it_is_ingested(store, tmp_path):
 
     with pytest.raises(SettingsError, match=r"config\.json"):
         ingest_models(settings=settings, store=store, execution=EXECUTION)
+
+
+class Trap:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.attack
+def test_pickled_weights_are_never_opened_nor_copied_and_alone_they_are_refused(
+    store, judge, tmp_path
+):
+    for name in ("pytorch_model.bin", "optimizer.pt", "deeper/state.PKL"):
+        path = judge / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(pickle.dumps(Trap(str(tmp_path / "trapped"))))
+
+    ref = ingest_base(path=str(judge), name="base", context=Context(store, EXECUTION))
+
+    statement = load_statement(store.uri, ref.statement)
+    names = "deeper/state.PKL, optimizer.pt, pytorch_model.bin"
+    assert f"{names}: opening them may execute code" == statement.facts["left_out"]
+    (copy,) = (path for path in Path(store.uri, "objects").iterdir())
+    assert [] == [one for one in copy.rglob("*") if one.suffix in (".bin", ".pt", ".PKL")]
+    (judge / "model.safetensors").unlink()
+    with pytest.raises(SettingsError, match=r"contains no \*\.safetensors weights"):
+        ingest_base(path=str(judge), name="base", context=Context(store, EXECUTION))
+    assert not (tmp_path / "trapped").exists()

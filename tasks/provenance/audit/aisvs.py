@@ -234,12 +234,12 @@ def _trainers(chain: Chain) -> Finding:
     return _if_proved("\n".join([read, *served]))(chain)
 
 
-def _overoptimised(chain: Chain) -> Finding:
+def _overoptimised(_: Chain) -> Finding:
     text = (
         "The gate asks for a gain on held-out problems, not on rewards; curation names texts that "
+        "earn a reward without the task; mismatch of engines is a gate. Monitors are scored and "
+        "give no gradient: one that falls by more than release.monitors_may_fall refuses."
     )
-    text += "earn a reward without the task; mismatch of engines is a gate. A reward that rises "
-    text += "while a monitor falls is not looked for."
     return Fulfilment.PARTLY, text
 
 
@@ -260,6 +260,13 @@ def _bases(chain: Chain) -> Finding:
         if is_model(node)
     )
     return _if_proved(read)(chain)
+
+
+def _code_in_models(chain: Chain) -> Finding:
+    text = "Only safetensors are opened; a folder without them and a model's own code are refused, "
+    text += "and pickled files beside them are left out of the store's copy"
+    found = facts_of([node for node in chain.stages if is_model(node)], ("left_out",))
+    return Fulfilment.MET, f"{text}." if found == BLANK else f"{text}:\n\n{found}"
 
 
 def _gate(chain: Chain) -> Finding:
@@ -327,15 +334,7 @@ CRITERIA = (
         _if_proved("A stage hashes what it reads, and its statement names the digests."),
     ),
     Requirement("3.5.4", 3, "Checkpoints are artifacts of their own", _checkpoints),
-    Requirement(
-        "6.1.1",
-        1,
-        "Models are scanned for code",
-        lambda _: (
-            Fulfilment.MET,
-            "Only safetensors are opened; pickled weights and a model's own code are refused.",
-        ),
-    ),
+    Requirement("6.1.1", 1, "Models are scanned for code", _code_in_models),
     Requirement(
         "6.1.2", 1, "Approved sources only", _person("Settings name sources; you approve.")
     ),
