@@ -8,6 +8,8 @@ An answer that consists mostly of the request's own wording is an echo and score
 request is to be repeated. A gold may also say what the text is about: {"about": ["red shoe"],
 "language": "en"}; a text that does not name it, or is certainly in another language, scores 0.
 
+{"reading": "ifeval"} scores as published scores do (`official.py`), which no reward should.
+
 Differs: IFEval pays for an echo: its prompts in lower case follow 45 % of its instructions.
 Differs: the loose accuracy (IFEval, 2311.07911, section 2.3) is not computed; it ignores an
 introduction, a last line and asterisks, which a policy would learn to add.
@@ -16,7 +18,7 @@ introduction, a last line and asterisks, which a policy would learn to add.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -29,6 +31,7 @@ from tasks.gym.instructions.checks import CHECKS
 from tasks.gym.instructions.european import EUROPEAN
 from tasks.gym.instructions.japanese import JAPANESE
 from tasks.gym.instructions.languages import is_known, is_language
+from tasks.gym.instructions.official import OFFICIAL
 from tasks.gym.instructions.southeast_asian import SEA
 from tasks.gym.protocol import Gold, verify_answer
 
@@ -48,6 +51,8 @@ class Instructions(Gold):
     """Phrases of which all must be in the text, in any case: what it is about."""
     language: str = ""
     """The text must not be certainly in another one; '' = any."""
+    reading: Literal["instruction", "ifeval"] = "instruction"
+    """ifeval: as published scores read IFEval (`official`), for comparisons and not as a reward."""
 
 
 ECHO_SHARE = 0.6
@@ -120,6 +125,8 @@ def _off_task(gold: Instructions, request: str, answer: str) -> Verdict | None:
 
 def _verdict(request: str, gold: Instructions, answer: str) -> Verdict:
     """Score the instructions, or 0 where a text that can be scored does not do the task."""
+    if gold.reading == "ifeval":
+        return _check(gold, answer)
     answer = visible(answer)  # "a\u200brt" has the word "art"
     verdict = _check(gold, answer)
     return verdict if not verdict.score else _off_task(gold, request, answer) or verdict
@@ -140,7 +147,11 @@ def _check(gold: Instructions, answer: str) -> Verdict:
         language = checks[-1][2].get("language")
         if language is not None and not is_known(language):
             return abstain("unknown_language", f"{name} {language}")
-    results = [(name, kind, kind.check(answer, arguments)) for name, kind, arguments in checks]
+    official = OFFICIAL if gold.reading == "ifeval" else {}
+    results = [
+        (name, kind, official.get(name, kind.check)(answer, arguments))
+        for name, kind, arguments in checks
+    ]
     broken = [name for name, _, followed in results if followed is False]
     undecided = [(name, kind) for name, kind, followed in results if followed is None]
     if undecided and not broken:
