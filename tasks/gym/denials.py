@@ -26,7 +26,8 @@ _ASCII = {
     if not chr(code).isalnum()
 }
 """What `fold` does to ASCII signs: a space for each, none for a control character."""
-_SIGNS = dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "}
+_SIGNS = str.maketrans(dict.fromkeys(".!,;:…。、()\n", " | ") | {"?": " ? ", "&": " & "})
+_KEPT = ("|", "?", "&")
 _NO_CLAUSE = re.compile(
     r"(?<!\w)((?:(?:is|are|be) |^\s*)not|\w+n't(?: be)?|bukan(?:lah|nya)?|không phải(?: là)?|"
     r"não é|no es|n'est pas|ist nicht|non è)\s*:|(不是|ไม่ใช่)\s*[:：]|\((?=\s*[^()\s]{1,20}\s*\))"
@@ -161,9 +162,14 @@ def clauses(text: str) -> str:
 
 def _signed(text: str) -> str:
     text = _NO_CLAUSE.sub(r"\1\2 ", plain(text).replace("&amp;", "&"))
-    words = "".join(_SIGNS.get(char, char) for char in text).split()
-    folded = " ".join(word if word in ("|", "?", "&") else fold(word) for word in words)
+    words = text.translate(_SIGNS).split()
+    folded = " ".join(word if word in _KEPT or _is_folded(word) else fold(word) for word in words)
     return " ".join(folded.split())
+
+
+def _is_folded(word: str) -> bool:
+    """Say whether a word of a plain text is what `fold` returns: most words are."""
+    return word.isascii() and word.isalnum()
 
 
 def denied_before(text: str, language: str = "en") -> bool:

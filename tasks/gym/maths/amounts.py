@@ -36,7 +36,10 @@ _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
 _FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1))
 # Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
 _HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
-_HAS_CODE = re.compile(rf"[{_LAST}$]\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?[\d(.,]|\d\s?[{_FIRST}đ₫]")
+_HAS_CODE = re.compile(
+    rf"(?:[{_LAST}]|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
+    rf"\d\s?(?=[{_FIRST}đ₫])(?:{_CODE}|VNĐ|[đ₫])"
+)
 
 _SCALES: Mapping[str, Mapping[int, str]] = {
     "en": {3: "thousand", 6: "million|millions", 9: "billion|billions", 12: "trillion|trillions"},
