@@ -73,6 +73,9 @@ class AuditReport(BaseModel):
     published: OneLine = Field(
         default="", description="what a published folder leaves open; '' where a store was audited"
     )
+    approved: OneLine = Field(
+        default="", description="the keys of others that said yes; '' where settings ask for none"
+    )
     stamped: OneLine = Field(default="", description="when the promotion existed, and who says so")
     pages: str = Field(default="not compared", description="of reports and phases, as signed")
     executions: str = Field(default="not compared", description="records of who ran the chain")

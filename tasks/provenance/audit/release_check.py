@@ -24,6 +24,7 @@ from tasks.provenance.lineage.registry import (
     RELEASED,
 )
 from tasks.provenance.lineage.releases import select
+from tasks.provenance.lineage.signatures.dsse import fingerprint
 from tasks.provenance.lineage.signatures.model import signature_uri, signers_of
 from tasks.provenance.lineage.statements import statement_uri
 from tasks.store.files import sha256_bytes
@@ -80,6 +81,19 @@ def _check_absent(
         evidence.add(root, uri, f"holds no {MANIFEST_FILE}, so it is not a release")
     elif RELEASED in version.aliases:
         evidence.add(root, uri, f"was deleted, although it has the alias {RELEASED!r}")
+
+
+def approvers(target: Target, evidence: Evidence) -> str:
+    """Name the keys of others that approved a release, and how many are missing.
+
+    '' where its settings ask for none.
+    """
+    statement = evidence.statements.get(target.statement)
+    if statement is None or not json.loads(statement.settings).get("approvals"):
+        return ""
+    found, missing = approvals(target.statement, evidence.store, evidence.keys)
+    names = ", ".join(sorted(fingerprint(one)[:16] for one in found)) or "nobody"
+    return f"by key {names}" + (f"; {missing} more are asked for" if missing else "")
 
 
 def _check_approved(version: Version | None, root: str, evidence: Evidence) -> None:

@@ -69,7 +69,8 @@ def _not_proved(report: AuditReport) -> str:
 
 
 def _stamp(report: AuditReport) -> str:
-    return f" Stamped {report.stamped}." if report.stamped else ""
+    approved = f" Approved {report.approved}." if report.approved else ""
+    return approved + (f" Stamped {report.stamped}." if report.stamped else "")
 
 
 def vouchers(report: AuditReport) -> str:

@@ -26,7 +26,7 @@ from tasks.provenance.audit.evidence import MODEL, Evidence, origin_id
 from tasks.provenance.audit.execution_check import check_executions
 from tasks.provenance.audit.page_check import check_pages
 from tasks.provenance.audit.reading import check_folder, read_record
-from tasks.provenance.audit.release_check import check_release
+from tasks.provenance.audit.release_check import approvers, check_release
 from tasks.provenance.audit.stamp_check import check_stamp
 from tasks.provenance.audit.store_check import check_place, check_store
 from tasks.provenance.audit.target import Target, find_target
@@ -79,6 +79,7 @@ def audit(
     check_place(evidence)
     executions = check_executions(evidence, target.lookup)
     pages = check_pages(evidence)
+    approved = approvers(target, evidence)
     stamped = check_stamp(target, evidence, authorities)
     if target.note:
         evidence.add(MODEL, "MLflow", target.note)
@@ -105,6 +106,7 @@ def audit(
         signers=known_signers(evidence),
         unsigned=len(evidence.damaged) + sum(not one for one in evidence.signers.values()),
         has_key=keys is not None,
+        approved=approved,
         stamped=stamped,
         pages=pages,
         executions=executions,

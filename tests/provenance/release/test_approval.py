@@ -1,5 +1,7 @@
 """A second person's key releases what passed the gate; the run's own key alone does not."""
 
+from pathlib import Path
+
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -12,7 +14,7 @@ from tasks.provenance.lineage.connection import connect
 from tasks.provenance.lineage.promotions import next_promotion, pending, promotions
 from tasks.provenance.lineage.registry import CARD_FILE, MANIFEST_TAG
 from tasks.provenance.lineage.releases import history_of
-from tasks.provenance.lineage.signatures.dsse import public_pem, signer_of
+from tasks.provenance.lineage.signatures.dsse import fingerprint, public_pem, signer_of
 from tasks.provenance.lineage.signatures.keys import (
     KEY_VARIABLE,
     TRUSTED_VARIABLE,
@@ -70,6 +72,12 @@ def release(store: StoreRef, approvals: int, *, forged: bool = False) -> Checkpo
         return record.ref("model", CheckpointRef)
 
 
+def key_of(file: str) -> str:
+    key = serialization.load_pem_private_key(Path(file).read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return fingerprint(signer_of(key).public)
+
+
 def aliases(store: StoreRef) -> dict[str, str]:
     found = connect(store.tracking_uri).get_registered_model(NAME).aliases
     return {name: str(version) for name, version in found.items()}
@@ -96,6 +104,9 @@ def test_nothing_is_released_before_as_many_other_keys_said_yes_as_are_asked_for
     (promotion,) = history_of(NAME, store.uri)
     assert (1, folder.digest) == (promotion.number, promotion.checkpoint)
     assert {"released": "1"} == aliases(store)
+    keys = sorted(key_of(people[name])[:16] for name in ("ann", "bob"))
+    report = audit(f"models:/{NAME}@released", store.tracking_uri, store.uri)
+    assert f"by key {keys[0]}, {keys[1]}" == report.approved
     with pytest.raises(SettingsError, match="was released already"):
         approve_release(MODEL, store, "bob", "again")
 
