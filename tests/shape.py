@@ -7,6 +7,7 @@ Numbers are counted, not judged. What a commit cannot be asked is '-': it lacks 
 the frames, say. The default environment is used for all of them.
 """
 
+import argparse
 import ast
 import os
 import re
@@ -36,11 +37,12 @@ print(f"{time.process_time():.1f} CPU s, {kib / 1024:.0f} MiB")
 """What `eachprompt run` has loaded when its first stage begins."""
 
 
-def main(commits: list[str]) -> None:
+def main() -> None:
     """Print one column per commit."""
-    columns: list[dict[str, str]] = []
-    if not commits:
-        columns.append(shape_of(Path.cwd()))
+    parser = argparse.ArgumentParser(description="the shape of commits, side by side")
+    parser.add_argument("commits", nargs="*", help="none = this working tree")
+    commits = parser.parse_args().commits
+    columns: list[dict[str, str]] = [] if commits else [shape_of(Path.cwd())]
     for commit in commits:
         with checkout(commit) as root:
             columns.append(shape_of(root))
@@ -253,4 +255,4 @@ def _run(*command: str, root: Path | None = None, beside: str = "") -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
