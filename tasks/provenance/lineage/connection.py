@@ -276,7 +276,9 @@ def boundary() -> Iterator[None]:
                 f"MLflow refuses these credentials: {error}. Correct MLFLOW_TRACKING_USERNAME and "
                 "MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN; a retry alone does not help."
             ) from error
-        raise EngineError(f"{type(error).__name__}: {error}") from error
+        # SQLAlchemy adds the statement and all of its parameters, in lines of their own.
+        what = str(error).partition("\n[SQL: ")[0]
+        raise EngineError(f"{type(error).__name__}: {what}") from error
 
 
 def find_experiment(client: "MlflowClient", tracking_uri: str) -> "Experiment | None":

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from mlflow.exceptions import MlflowException
 
 from tasks.errors import DataError, EngineError, SettingsError
 from tasks.provenance.lineage.connection import (
@@ -260,3 +261,15 @@ def test_a_server_that_sends_a_byte_per_second_is_named_in_time(monkeypatch):
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(EngineError, match="has not finished an answer within"), boundary():
             connect(address).search_experiments()
+
+
+def test_what_a_database_cannot_do_is_one_line_without_its_sql():
+    """A disk that became read-only under MLflow's file, as SQLAlchemy 2 says it."""
+    with pytest.raises(EngineError) as found, boundary():
+        raise MlflowException(
+            "(sqlite3.OperationalError) unable to open database file\n"
+            "[SQL: UPDATE tags SET value=? WHERE tags.run_uuid = ?]\n[parameters: ('x', 'y')]"
+        )
+
+    line = "MlflowException: (sqlite3.OperationalError) unable to open database file"
+    assert line == str(found.value)
