@@ -106,8 +106,10 @@ class Cluster:
             bundle.extractall(self._code, filter="data")
         self._tasks = _read(self.package, "1", TaskSpec)
         modules = sorted({name.rpartition(".")[0] for name in self._tasks})
-        # The code that was shipped, not this checkout.
-        environment = os.environ | {"PYTHONPATH": str(self._code), "HOME": str(self.folder)}
+        # The code that was shipped, not this checkout; it reads some variables as it is imported.
+        registered = {k: v for task in self._tasks.values() for k, v in _variables(task.template)}
+        environment = os.environ | registered
+        environment |= {"PYTHONPATH": str(self._code), "HOME": str(self.folder)}
         environment["FLYTE_SDK_LOGGING_LEVEL"] = "40"
         environment[FIELDS["execution"]] = self.execution  # it imports what pods import, as they do
         self._server = PodServer(self._code, environment, modules)
@@ -273,7 +275,7 @@ class Cluster:
             for secret in template.security_context.secrets
             if (secret.group, secret.key) in self.secrets  # a missing one is an unset variable
         }
-        own = {item.key: item.value for item in template.container.env}
+        own = dict(_variables(template))
         places = {"HOME": str(disk), "TMPDIR": str(disk), "PATH": os.environ["PATH"]}
         places["PYTHONPATH"] = str(self._code)
         return {**flyte, **self.variables, **secrets, **own, **places}
@@ -299,6 +301,13 @@ def _arguments(template: Any) -> list[str]:
     if template.HasField("k8s_pod"):
         return list(MessageToDict(template.k8s_pod.pod_spec)["containers"][0]["args"])
     return list(template.container.args)
+
+
+def _variables(template: Any) -> list[tuple[str, str]]:
+    if template.HasField("k8s_pod"):
+        container = MessageToDict(template.k8s_pod.pod_spec)["containers"][0]
+        return [(one["name"], one["value"]) for one in container.get("env", [])]
+    return [(one.key, one.value) for one in template.container.env]
 
 
 def _resolve(binding: BindingData, made: Mapping[str, Literals]) -> Literal:

@@ -256,7 +256,7 @@ class Nights:
         (run,) = client.search_runs(
             [experiment],
             f"tags.`flyte.execution` = '{PROJECT}/{DOMAIN}/{name}'",
-            order_by=["attributes.start_time"],
+            order_by=["attributes.start_time DESC"],
             max_results=1,
         ) or [None]
         return run.info.status if run else ""
