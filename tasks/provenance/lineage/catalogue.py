@@ -245,6 +245,8 @@ class Catalogue:
     def _start(self, run: str, event: StageStarted) -> None:
         run_id = self._find_run(run)
         parent = self._executions.open(event.tags)
+        # First: of a pod that dies here, whoever looks has to know the execution.
+        self._executions.resume(parent, event.tags, _milliseconds(event))
         nested = {PARENT: parent} if parent else {}
         if run_id is None:
             run_id = self._client.create_run(
@@ -261,7 +263,6 @@ class Catalogue:
             flyte = {name: event.tags[name] for name in (FLYTE_EXECUTION,) if name in event.tags}
             for name, value in (nested | flyte).items():
                 self._client.set_tag(run_id, name, value)
-        self._executions.resume(parent, event.tags, _milliseconds(event))
         self._runs[run] = run_id
         from mlflow.entities import Param
 

@@ -68,11 +68,13 @@ class ExecutionRuns:
         if not parent:
             return
         run = self._client.get_run(parent)
+        flyte = tags.get(FLYTE_EXECUTION, "")
+        # Recover goes on with it. The name comes first: a pod that dies between the two would
+        # leave an execution that fails under a name of which people were told.
+        if flyte and run.data.tags.get(FLYTE_EXECUTION) != flyte:
+            self._client.set_tag(parent, FLYTE_EXECUTION, flyte)
         if run.info.status != "RUNNING" and time_ms >= (run.info.end_time or 0):
             self._client.update_run(parent, status="RUNNING")
-        flyte = tags.get(FLYTE_EXECUTION, "")
-        if flyte and run.data.tags.get(FLYTE_EXECUTION) != flyte:  # Recover goes on with it
-            self._client.set_tag(parent, FLYTE_EXECUTION, flyte)
 
     def settle(self, parent: str) -> None:
         """Give the execution the status that follows from its stages and its last tasks."""

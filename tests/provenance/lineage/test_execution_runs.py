@@ -1,6 +1,8 @@
 """What users see in MLflow: executions with their stages nested, described, comparable."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -191,6 +193,43 @@ def test_a_failed_execution_stays_failed_until_one_of_its_stages_begins_again(
 
     make_raw(store, evaluation)
     assert "RUNNING" == parent(client, evaluation).info.status
+
+
+class Dying:
+    """A client of a process that dies after so many writes."""
+
+    def __init__(self, client, writes: int) -> None:
+        self._client, self._left = client, writes
+
+    def __getattr__(self, name: str):
+        def write(*arguments: object, **named: object):
+            self._left -= 1
+            if self._left < 0:
+                raise KeyboardInterrupt
+            return getattr(self._client, name)(*arguments, **named)
+
+        return write if name in ("set_tag", "update_run") else getattr(self._client, name)
+
+
+@pytest.mark.parametrize(
+    ("writes", "status", "name"),
+    [(0, "FAILED", "a/b/first"), (1, "FAILED", "a/b/second"), (2, "RUNNING", "a/b/second")],
+)
+def test_a_recovery_whose_pod_dies_as_it_begins_has_done_nothing_or_has_its_own_name(
+    store, execution, client, writes, status, name
+):
+    begin(Context(store, execution))
+    run = parent(client, execution).info.run_id
+    client.set_tag(run, "flyte.execution", "a/b/first")
+    execution_runs.ExecutionRuns(client, experiment(client)).close(run, "FAILED", "lost")
+
+    dying: Any = Dying(client, writes)
+    with suppress(KeyboardInterrupt):
+        recovered = {"flyte.execution": "a/b/second"}
+        execution_runs.ExecutionRuns(dying, experiment(client)).resume(run, recovered, 2**42)
+
+    found = parent(client, execution)
+    assert (status, name) == (found.info.status, found.data.tags["flyte.execution"])
 
 
 def test_the_experiment_opens_in_the_view_for_training(store, execution, client):
