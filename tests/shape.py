@@ -37,11 +37,11 @@ print(f"{time.process_time():.1f} CPU s, {kib / 1024:.0f} MiB")
 """What `eachprompt run` has loaded when its first stage begins."""
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Print one column per commit."""
     parser = argparse.ArgumentParser(description="the shape of commits, side by side")
     parser.add_argument("commits", nargs="*", help="none = this working tree")
-    commits = parser.parse_args().commits
+    commits = parser.parse_args(arguments).commits
     columns: list[dict[str, str]] = [] if commits else [shape_of(Path.cwd())]
     for commit in commits:
         with checkout(commit) as root:
@@ -255,4 +255,4 @@ def _run(*command: str, root: Path | None = None, beside: str = "") -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
