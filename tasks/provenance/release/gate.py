@@ -191,7 +191,11 @@ def _gain(
     if all(one.suite != ALL for one in comparisons):
         yield False, f"gain over {name}: the comparison on {ALL!r} is missing"
     elif comparison is None:
-        yield False, f"gain over {name}: every family is at the floor of texts that do no task"
+        # -1 asks for none: the smallest difference there is.
+        yield (
+            settings.min_gain <= -1.0,
+            f"gain over {name}: every family is at the floor of texts that do no task",
+        )
     elif name == MERGED and not settings.rl_has_to_gain:
         result = "shown" if comparison.low > settings.min_gain else "not shown"
         yield (

@@ -636,6 +636,20 @@ def test_a_gain_outside_of_the_families_at_their_floors_is_enough() -> None:
     assert decide(ReleaseSettings(), _at_floor("domain:code"), parents, better_than_both()).released
 
 
+@pytest.mark.parametrize(("min_gain", "released"), [(-0.99, False), (-1.0, True)])
+def test_where_no_family_counts_only_settings_that_ask_for_no_gain_release(
+    min_gain: float, released: bool
+) -> None:
+    decision = decide(
+        ReleaseSettings(min_gain=min_gain),
+        _at_floor("domain:code", "domain:maths"),
+        {"base": scores("base"), "merged": scores("merged")},
+        better_than_both(),
+    )
+
+    assert released == decision.released
+
+
 def sliced(
     sizes: dict[str, int], *, truncated: float = 0.0, abstained: float = 0.0
 ) -> EvaluationReport:
