@@ -206,8 +206,6 @@ AROUND = (
     "$|\\boxed{{{n}}} - 3|$",
     "$\\left(\\boxed{{{n}}}\\right)^2$",
     "$\\log \\boxed{{{n}}}$",
-    "$x > \\boxed{{{n}}}$",
-    "$x \\le \\boxed{{{n}}}$",
     "$x \\ne \\boxed{{{n}}}$",
 )
 UNITS = (
