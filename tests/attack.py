@@ -62,8 +62,8 @@ def page_of(table: Table, day: datetime.date, arguments: list[str]) -> str:
     return (
         "# Forgeries, tamperings and kills\n\n"
         f'Written by `make attack ARGS="{shlex.join(arguments)}"` on {day}.\n'
-        "Skipped are levels of the sandbox that the machine did not have. Who can do what: "
-        "[threat model](THREATS.md).\n\n"
+        "Skipped are levels of the sandbox that the machine did not have, and compiled programs on "
+        "all but the lowest. Who can do what: [threat model](THREATS.md).\n\n"
         f"{lines}\n"
     )
 
