@@ -113,7 +113,7 @@ def manifest_files(manifest: bytes, where: str) -> dict[str, str]:
         files = {
             str(name): str(entry["sha256"]) for name, entry in json.loads(manifest)["files"].items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TamperError(f"{where} is not a manifest: {error}") from error
     for name in files:
         if leads_outside(name):

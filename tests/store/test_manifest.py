@@ -79,6 +79,13 @@ def test_a_manifest_cannot_reach_outside_its_folder():
         manifest_files(manifest, "here")
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"[]", b'{"files": {"a": 1}}', b"\xff"])
+def test_what_is_no_manifest_is_named(content):
+    with pytest.raises(TamperError, match="here is not a manifest"):
+        manifest_files(content, "here")
+
+
 def hub_cache(root: Path) -> Path:
     """A snapshot as huggingface_hub lays it out: links to blobs."""
     repository = root / "hub" / "models--shop--tiny"
