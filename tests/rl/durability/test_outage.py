@@ -4,8 +4,9 @@ import os
 import shutil
 import signal
 import socket
-import statistics
-import time
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from flytekit.exceptions.user import FlyteRecoverableException
@@ -50,23 +51,47 @@ def test_rl_without_mlflow_loses_no_row(store, phase, spooled, tmp_path):
     assert [] == spooled()
 
 
-def test_a_server_that_never_answers_does_not_hold_a_step_up(
-    store, settings, silent, spooled, monkeypatch
-):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
-    monkeypatch.setattr("tasks.provenance.lineage.stage._SHIP_EVERY_S", 0.0)
-    where = store.model_copy(update={"tracking_uri": silent})
-    took_s = []
-    with stage(
-        "rl/one", settings, Context(where, Execution(id="e", started=0.0)), "code"
-    ) as record:
-        for step in range(1, 30):
-            started = time.monotonic()
-            record.metrics(step, {"reward/mean": 0.5})
-            took_s.append(time.monotonic() - started)
+@pytest.fixture
+def held_back() -> Iterator[tuple[str, threading.Event]]:
+    """The address of a server that answers nothing, and then refusals once the event is set."""
+    answers = threading.Event()
 
-    # A step that waited would take the request's second; a loaded machine slows a few of them.
-    assert statistics.median(took_s) < 0.5
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answers.wait()
+            self.send_error(400)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", answers
+    answers.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_that_never_answers_does_not_hold_a_step_up(
+    store, settings, held_back, spooled, monkeypatch
+):
+    address, answers = held_back
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "60")
+    monkeypatch.setattr("tasks.provenance.lineage.connection.DEADLINE_S", 0.1)
+    monkeypatch.setattr("tasks.provenance.lineage.stage._SHIP_EVERY_S", 0.0)
+    context = Context(
+        store.model_copy(update={"tracking_uri": address}), Execution(id="e", started=0.0)
+    )
+    with stage("rl/one", settings, context, "code") as record:
+        # From here on, a step that waited for a reply would stand still: 29 minutes in all.
+        monkeypatch.setattr("tasks.provenance.lineage.connection.DEADLINE_S", 60.0)
+        for step in range(1, 30):
+            record.metrics(step, {"reward/mean": 0.5})
+        answers.set()
+
     assert list(range(1, 30)) == spooled()
 
 
