@@ -4,6 +4,7 @@
 makes it read its options and end. Commands that cost a second are run in full.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -29,6 +30,7 @@ COMMAND = re.compile(
     r"(?:^    |`)((?:make [a-z]|pyflyte run |eachprompt [a-z]|python -m )[^`\n]*)", re.MULTILINE
 )
 IN_MAKE = re.compile(r"\S*bin/(pyflyte run .*|eachprompt .*|python -m .*)")
+OF_MAKE = ("ARGS", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
 CHEAP = ("make help", "eachprompt settings", pytest.param("make budget", marks=pytest.mark.slow))
 
 
@@ -42,6 +44,8 @@ def made(command: str) -> list[str]:
     done = subprocess.run(
         ["make", "-n", *shlex.split(command, comments=True)[1:]],
         cwd=ROOT,
+        # Without those of a make that runs the tests: make test ARGS=-x
+        env={name: value for name, value in os.environ.items() if name not in OF_MAKE},
         capture_output=True,
         text=True,
         check=False,
