@@ -278,7 +278,7 @@ def test_the_first_line_by_which_excel_names_its_delimiter_is_no_header(tmp_path
 @pytest.mark.parametrize(
     ("name", "payload", "message"),
     [
-        ("a.csv", gzip.compress(b"a\n1\n"), "is compressed: let its name end in .gz"),
+        ("a.csv", gzip.compress(b"a\n1\n", mtime=0), "is compressed: let its name end in .gz"),
         ("a.csv", b"PK\x03\x04rest", "is a workbook or another archive: let its name end in"),
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', "is one JSON list .* jq -c '.\\[\\]'"),
         ("a.jsonl", b'{\n "a": 1\n}\n', "is one JSON object over several lines.* jq -c [.]"),
