@@ -1,12 +1,16 @@
 """One full RL step against TRL's GRPOTrainer.
 
     python -m tests.bench.rl_step [steps] [threads]
+    python -m tests.bench.rl_step [steps] --clock
 
-Same model, questions, group size, limit on the answers, rule of reward, number of updates and of
-threads. The two take turns within one run, step by step, and what counts are the CPU seconds of
-this process, which hardly depend on what else the machine does. TRL gets its best: grouped expert
-products, no checkpointing, no logs, no saves; what it does between two steps is not counted. Ours
-is the loop of production, ledger included.
+Same model, questions, group size, limit on the answers, rule of reward and number of updates. The
+two take turns within one run, step by step. TRL gets its best: grouped expert products, no
+checkpointing, no logs, no saves; what it does between two steps is not counted. Ours is the loop of
+production, ledger included.
+
+What counts are the CPU seconds of this process, which hardly depend on what else the machine does;
+both have the same threads and this process alone. With `--clock` it is seconds by the clock, and
+each has the cores in its own way: TRL threads, ours processes of one thread.
 
 Tokens are generated tokens: the two draw differently, so their answers differ in length.
 """
@@ -14,6 +18,7 @@ Tokens are generated tokens: the two draw differently, so their answers differ i
 import argparse
 import json
 import logging
+import os
 import statistics
 import sys
 import tempfile
@@ -34,6 +39,7 @@ from transformers import (
 
 from data_schemas.rl_settings import NO_SKIPS, RLSettings, ZeroVarianceSettings
 from data_schemas.rows import Domain
+from tasks.cores import LIMIT, num_cores
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.embedded.hf_model import load_model
 from tasks.errors import SettingsError
@@ -71,19 +77,37 @@ def settings_of(steps: int) -> RLSettings:
     )
 
 
-def our_turn(records: Iterator[StepRecord]) -> Turn:
+def our_turn(records: Iterator[StepRecord], *, by_clock: bool) -> Turn:
     """Do the next step of the loop."""
-    started = time.process_time()
+    threads = torch.get_num_threads()
+    if by_clock:
+        torch.set_num_threads(1)
+    started = now(by_clock=by_clock)
     record = next(records)
-    seconds = time.process_time() - started
+    seconds = now(by_clock=by_clock) - started
+    torch.set_num_threads(threads)
     tokens = int(record.report.metrics["rollout/generated_tokens"])
-    return Turn(tokens, seconds, dict(record.timing.cpu_seconds))
+    parts = record.timing.seconds if by_clock else record.timing.cpu_seconds
+    return Turn(tokens, seconds, dict(parts))
+
+
+def now(*, by_clock: bool) -> float:
+    """Read the clock, or the CPU seconds of this process."""
+    return time.perf_counter() if by_clock else time.process_time()
 
 
 class Alternation(TrainerCallback):
     """Times TRL's steps and lets the other side have a turn after each."""
 
-    def __init__(self, updates: int, generated: Callable[[], int], other: Callable[[], Turn]):
+    def __init__(
+        self,
+        updates: int,
+        generated: Callable[[], int],
+        other: Callable[[], Turn],
+        *,
+        by_clock: bool,
+    ):
+        self._by_clock = by_clock
         self._updates = updates
         self._generated = generated
         self._other = other
@@ -97,20 +121,20 @@ class Alternation(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Start the clock."""
-        self._started = time.process_time()
+        self._started = now(by_clock=self._by_clock)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Stop it; a full step is all updates on one generation."""
-        self._seconds += time.process_time() - self._started
+        self._seconds += now(by_clock=self._by_clock) - self._started
         if state.global_step % self._updates == 0:
             self.theirs.append(Turn(self._generated() - self._tokens, self._seconds))
             self._seconds, self._tokens = 0.0, self._generated()
             self.ours.append(self._other())
 
 
-def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
+def alternate(steps: int, folder: Path, *, by_clock: bool) -> tuple[list[Turn], list[Turn]]:
     """Run both sides in turns; returns ours and theirs.
 
     Raises:
@@ -158,7 +182,12 @@ def alternate(steps: int, folder: Path) -> tuple[list[Turn], list[Turn]]:
     rows = [{"prompt": [{"role": "user", "content": p.messages[0].content}]} for p in drawn]
     phase = Phase(settings, SHIPPED, drawn, folder / "state", "bench")
     records = train(phase, InlineScorer(SHIPPED))
-    turns = Alternation(settings.num_mini_batches, lambda: sum(lengths), lambda: our_turn(records))
+    turns = Alternation(
+        settings.num_mini_batches,
+        lambda: sum(lengths),
+        lambda: our_turn(records, by_clock=by_clock),
+        by_clock=by_clock,
+    )
     trainer = GRPOTrainer(
         model=load_model(SHIPPED),
         reward_funcs=score,
@@ -200,7 +229,8 @@ def table(result: dict[str, Any]) -> str:
     """Lay it out."""
     lines = [
         *(
-            f"{says:4} {result[name]['tokens_per_s']:8.0f} generated tokens per CPU s, "
+            f"{says:4} {result[name]['tokens_per_s']:8.0f} generated tokens per "
+            f"{'s by the clock' if result['by_clock'] else 'CPU s'}, "
             f"{result[name]['step_s']:.2f} s a step"
             for says, name in (("ours", "ours"), ("TRL", "trl"))
         ),
@@ -220,15 +250,20 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("steps", type=positive, nargs="?", default=6)
     parser.add_argument("threads", type=positive, nargs="?", default=1)
+    parser.add_argument("--clock", action="store_true", help="all cores, seconds by the clock")
     parser.add_argument("--out", type=Path, help="file that the page of this is rendered from")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(num_cores() if options.clock else options.threads)
+    if not options.clock:
+        os.environ[LIMIT] = "1"  # only this process is counted
     logging.getLogger("tasks").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        result = summary(*alternate(options.steps, Path(folder)))
+        turns = alternate(options.steps, Path(folder), by_clock=options.clock)
+    result = summary(*turns) | {"by_clock": options.clock, "cores": num_cores()}
     sys.stdout.write(table(result))
     if options.out:
-        command = f"python -m tests.bench.rl_step {options.steps} {options.threads}"
+        how = "--clock" if options.clock else options.threads
+        command = f"python -m tests.bench.rl_step {options.steps} {how}"
         content = {**evidence_file.origin(command, "tasks.rl.phase"), **result}
         write_bytes(options.out, (json.dumps(content, indent=1) + "\n").encode())
 
