@@ -262,6 +262,24 @@ def test_alerts_are_of_the_namespace_of_the_guide_and_say_what_to_do():
             assert int(rule["for"].removesuffix("h")) < resources.WAIT
 
 
+@pytest.mark.skipif(not shutil.which("promtool"), reason="Debian's package prometheus has promtool")
+def test_every_alert_fires_in_prometheus_on_its_cause_alone():
+    cases = ROOT / "tests" / "alerts.promtool.yaml"
+    done = subprocess.run(
+        ["promtool", "test", "rules", str(cases)], check=False, capture_output=True, text=True
+    )
+    (group,) = yaml.safe_load((ROOT / "containers" / "alerts.yaml").read_text())["groups"]
+    fired = {
+        check["alertname"]
+        for case in yaml.safe_load(cases.read_text())["tests"]
+        for check in case["alert_rule_test"]
+        if check.get("exp_alerts")
+    }
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert {rule["alert"] for rule in group["rules"]} == fired
+
+
 def test_the_page_for_operators_says_what_each_alert_means_within_150_lines():
     page = (ROOT / "containers" / "OPERATIONS.md").read_text()
     (group,) = yaml.safe_load((ROOT / "containers" / "alerts.yaml").read_text())["groups"]
