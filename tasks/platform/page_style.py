@@ -83,7 +83,7 @@ td.why{color:var(--muted);min-width:18em}
 tbody th{white-space:nowrap}
 .scroll tbody th{position:sticky;left:0;background:var(--card)}
 td.heat{text-align:right;white-space:nowrap;border-color:#fff}
-td .pill{padding:1px 10px;font-weight:500}
+td .pill{padding:1px 10px;font-weight:500;white-space:nowrap}
 tr.rule th{border-top:2px solid var(--line);color:var(--muted);font-weight:500;font-size:13px;
 padding-top:14px}
 .bar{position:relative;min-width:9em;width:32%}

@@ -38,8 +38,8 @@ class Fulfilment(StrEnum):
     MET = "Met"
     PARTLY = "Partly met"
     NOT_MET = "Not met"
-    PERSON = "Needs a person"
-    NOTHING_TO_DO = "Does not apply"
+    PERSON = "For a person to judge"
+    NOTHING_TO_DO = "Not applicable"
 
 
 Finding = tuple[Fulfilment, str]
@@ -63,7 +63,7 @@ def aisvs(chain: Chain) -> Fields:
         for fulfilment in Fulfilment
         if (number := sum(found is fulfilment for _, found, _ in findings))
     ]
-    fields = [("Of the criteria", f"{len(CRITERIA)}: {', '.join(counts)}.")]
+    fields = [("Criteria", f"{len(CRITERIA)}: {', '.join(counts)}.")]
     fields += [
         (f"{one.number} (level {one.level}) {one.words}", f"**{fulfilment}.** {text}")
         for one, fulfilment, text in findings

@@ -71,7 +71,7 @@ def test_the_training_summary_names_every_file_and_asks_what_kind_it_is(chain):
 
 def test_each_criterion_of_aisvs_is_met_by_a_statement_or_says_why_not(chain):
     fields = written(chain, "aisvs")
-    count = fields.pop("Of the criteria")
+    count = fields.pop("Criteria")
     statements = fields.pop("Statements")
     fields.pop("")
     verdicts = {
