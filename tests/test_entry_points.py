@@ -128,10 +128,12 @@ def named_last(opening) -> set[str]:
 
 
 OPENING = ["post_training", "curate", "evaluate", "verify_answers", "distil", "retrain", "judge"]
-OPENING += ["retrain_demo", "pretrain", "recipe", "lab/study"]
-# Each imports a recipe.
+OPENING += ["retrain_demo", "pretrain", "lab/study"]
+# Each imports a recipe, or all of them.
 OPENING += [
-    pytest.param(name, marks=pytest.mark.slow) for name in RECIPES if "av_speaker" not in name
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in ("recipe", *RECIPES)
+    if "av_speaker" not in name
 ]
 
 

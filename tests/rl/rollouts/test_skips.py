@@ -194,7 +194,7 @@ def test_group_sizes_follow_the_pass_rates_at_the_tokens_of_one_size(collector):
     ("changes", "reason"),
     [
         ({"group_bounds": (4, 16)}, r"depends on the size; use 'rloo'"),
-        ({"group_bounds": (4, 16), "advantage": "rloo"}, r"the smaller they are; set it to 0"),
+        ({"group_bounds": (4, 16), "advantage": "rloo"}, r"the smaller they are; leave it out"),
         ({"group_bounds": (9, 16)}, r"two sizes around group_size 8"),
         ({"zero_variance": {"skip_above": 0.6}}, r"skip: \{mode: threshold, above: 0\.6\}"),
         ({"zero_variance": {"skip": {"mode": "draw", "above": 0.4}}}, r"but of threshold"),

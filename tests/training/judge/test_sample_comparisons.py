@@ -21,6 +21,7 @@ def rule(pair, answer) -> float:
     return chrf(normalised(pair.requirements), normalised(answer))
 
 
+@pytest.mark.slow
 def test_the_seed_alone_decides_the_sample():
     assert sample_comparisons(1) == sample_comparisons(1)
     assert sample_comparisons(1) != sample_comparisons(2)
