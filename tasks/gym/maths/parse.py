@@ -101,12 +101,12 @@ _REWRITES = tuple(
         (r"\\rangle(?![A-Za-z])", ")"),
         # "\text{negative infinity}", "infinity"; "infinitely many" answers "how many".
         (
-            r"(?i)^\s*(?:\\(?:text|mathrm)\s*\{)?\s*(?:-|negative\s|minus\s)\s*infinity\s*\}?[.\s]*$",
+            r"(?i)^\s*+(?:\\(?:text|mathrm)\s*\{)?\s*+(?:-|negative\s|minus\s)\s*+infinity\s*\}?[.\s]*$",
             r"-\\infty",
         ),
         (
-            r"(?i)^\s*(?:\\(?:text|mathrm)\s*\{)?\s*"
-            r"(?:(?:\+|positive\s|plus\s)?\s*infinity|infinitely\smany)\s*\}?[.\s]*$",
+            r"(?i)^\s*+(?:\\(?:text|mathrm)\s*\{)?\s*+"
+            r"(?:(?:\+|positive\s|plus\s)?\s*+infinity|infinitely\smany)\s*\}?[.\s]*$",
             r"\\infty",
         ),
         # "12^{\text{th}}", "12th"

@@ -1,10 +1,13 @@
 """What a written answer says."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.gym.maths.parse import parse, split
+from tasks.gym.maths.parse import normalised, parse, split
+from tests.timing import timed
 
 
 @pytest.mark.parametrize(
@@ -75,3 +78,11 @@ def test_brackets_hold_their_commas(parts: list[str]) -> None:
 )
 def test_any_text_is_read_without_an_error(text: str, language: str) -> None:
     assert parse(text, language) == parse(text, language)
+
+
+@pytest.mark.parametrize("sign", ["$", " $", "1", "{", "\\text{"])
+def test_a_long_text_of_one_sign_is_normalised_within_half_a_second(sign: str) -> None:
+    # 4,000 blanks cost three nested repeats of blanks 90 CPU seconds.
+    seconds, _ = timed(partial(normalised, (sign * 4000)[:4000]), 0.5)
+
+    assert seconds < 0.5
