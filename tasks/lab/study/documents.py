@@ -45,7 +45,7 @@ CLAIMS = ROOT / "tasks" / "lab" / "study" / "claims.yaml"
 REGION = re.compile(
     r"<!-- evidence\n(?P<template>.*?)\n-->\n(?P<text>.*?)<!-- end of evidence -->", re.DOTALL
 )
-_FOLDERS = ("", "tasks", "workflows", "containers", "data_schemas")
+_FOLDERS = ("", "docs", "tasks", "workflows", "containers", "data_schemas")
 NOT_MEASURED = "not measured"
 LEAST_SHARE = 0.01
 """Share of the tokens: a method that acts on less is not tested by its arm."""
