@@ -71,7 +71,7 @@ def time_run(cores: int, arguments: Sequence[str]) -> TimedRun:
     """
     with tempfile.TemporaryDirectory() as store:
         command = (
-            *(sys.executable, "-m", "tasks.platform.eachprompt", "run", "--store", store),
+            *(sys.executable, "-m", "tasks.platform.console", "run", "--store", store),
             *arguments,
         )
         log, started = Path(store) / "log", time.perf_counter()
