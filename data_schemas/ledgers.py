@@ -28,8 +28,8 @@ class GroupOutcome(StrEnum):
     ZERO_VARIANCE_PARTIAL = "zero_variance_partial"
     """Elimination stage 2: equal partial credit; without a sign there is no advantage."""
     ZERO_VARIANCE_NOISE = "zero_variance_noise"
-    """Elimination stage 2: verdicts differ, but no more than the noise or the errors of their
-    verifier explain (`rewards.noise`, `tie_above`); without a sign there is no advantage."""
+    """Verdicts differ, but no more than a recipe says that noise or errors of their verifier
+    explain; without a sign there is no advantage."""
     ZERO_VARIANCE_JUDGED = "zero_variance_judged"
     """Elimination stage 2: the judge ranked all responses equal; RL-ZVP has no sign to use."""
     NON_ZERO_VARIANCE = "non_zero_variance"

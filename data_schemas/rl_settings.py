@@ -80,6 +80,8 @@ MOVED = {
     "token_band": f'{{kind: "{_LAB}/token_band.py:TokenBand", low: 1.0e-4, high: 100}}',
 }
 """Terms as they are listed, by the setting of a loss or of the gate that they once were."""
+NOISY_VERDICTS = "tasks.lab.recipes.noisy_verdicts.rewards:open_corrected"
+"""Recipe that was a part of the rewards."""
 
 
 def refuse_moved(values: object, group: str) -> object:
@@ -252,23 +254,6 @@ class JudgeSettings(Settings):
         return self
 
 
-class ErrorRates(Settings):
-    """How often a verifier is known to err."""
-
-    false_positive: float = Field(default=0.0, ge=0.0, lt=1.0, description="wrong, but accepted")
-    false_negative: float = Field(default=0.0, ge=0.0, lt=1.0, description="right, but rejected")
-
-    @model_validator(mode="after")
-    def _verdicts_inform(self) -> Self:
-        if self.false_positive + self.false_negative >= 1.0:
-            raise ValueError(
-                f"false_positive {self.false_positive} + false_negative {self.false_negative} is 1 "
-                "or more: such verdicts say nothing of a response, or the opposite; use another "
-                "verifier"
-            )
-        return self
-
-
 class RewardSettings(Settings):
     """The reward of a verdict, and the shaping penalties added to it."""
 
@@ -283,25 +268,6 @@ class RewardSettings(Settings):
     code: CodeReward = CodeReward.PASS_RATE
     maths: MathsReward = MathsReward.VALUE
     judge: JudgeSettings = JudgeSettings()
-    error_rates: dict[str, ErrorRates] = Field(
-        default={},
-        description="by the verifier that problems name; rewards and pass rates are corrected for "
-        "them (2510.00915, backward); needs an advantage without a standard deviation",
-    )
-    noise: dict[str, float] = Field(
-        default={},
-        description="standard deviation of the score that a verifier gives again to the same "
-        "response, by the verifier that problems name: a group that differs by less than this "
-        "explains is a tie",
-    )
-    tie_above: float = Field(
-        default=1.0,
-        gt=0.0,
-        le=1.0,
-        description="a group of right and wrong verdicts is a tie if `error_rates` leave more than "
-        "this probability that its responses are all right or all wrong; 1 = never [our choice: "
-        "0.5]",
-    )
     monitor: Annotated[tuple[str, ...], Pluggable()] = Field(
         default=(),
         description="verifiers that score every response as well, and give no gradient: "
@@ -328,25 +294,16 @@ class RewardSettings(Settings):
                 raise ValueError(f"two monitors are called {label!r}; rename a function")
         return names
 
-    @field_validator("noise")
+    @model_validator(mode="before")
     @classmethod
-    def _noise_is_within_the_scores(cls, noise: dict[str, float]) -> dict[str, float]:
-        for verifier, deviation in noise.items():
-            if not 0.0 < deviation < 1.0:
+    def _noisy_verdicts_are_a_recipe(cls, values: object) -> object:
+        for name in ("error_rates", "noise", "tie_above"):
+            if isinstance(values, dict) and name in values:
                 raise ValueError(
-                    f"noise of {verifier} is {deviation:g}; a standard deviation of scores from 0 "
-                    "to 1 is between them. Leave an exact verifier out"
+                    f"rewards.{name} is a setting of a recipe of the phase, recipe: "
+                    f"{{implementation: {NOISY_VERDICTS}, {name}: ...}}"
                 )
-        return noise
-
-    @model_validator(mode="after")
-    def _ties_have_rates(self) -> Self:
-        if self.tie_above < 1.0 and not self.error_rates:
-            raise ValueError(
-                f"tie_above {self.tie_above:g} compares a probability that error_rates give, and "
-                "there are none; set rewards.error_rates, or tie_above to 1"
-            )
-        return self
+        return cast("object", values)
 
 
 class RouterReplay(StrEnum):

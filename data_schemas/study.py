@@ -4,14 +4,13 @@ At the end are the settings of studies that do more than the pipeline: of judges
 comparisons, of verdicts with errors, of parents that teach.
 """
 
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from data_schemas import presets
 from data_schemas.machine_settings import Seed, Settings, Share
 from data_schemas.presets import JUDGE
-from data_schemas.rl_settings import ErrorRates
 from data_schemas.rows import Domain, Parent
 from data_schemas.settings import PipelineSettings, SFTSettings
 
@@ -176,6 +175,23 @@ class JudgeStudySettings(Settings):
     files: tuple[str, ...] = Field(default=(), description="comparisons; none: the sample world's")
     sft: SFTSettings = JUDGE
     training: TrainingPairs = TrainingPairs()
+
+
+class ErrorRates(Settings):
+    """How often a verifier is known to err."""
+
+    false_positive: float = Field(default=0.0, ge=0.0, lt=1.0, description="wrong, but accepted")
+    false_negative: float = Field(default=0.0, ge=0.0, lt=1.0, description="right, but rejected")
+
+    @model_validator(mode="after")
+    def _verdicts_inform(self) -> Self:
+        if self.false_positive + self.false_negative >= 1.0:
+            raise ValueError(
+                f"false_positive {self.false_positive} + false_negative {self.false_negative} is 1 "
+                "or more: such verdicts say nothing of a response, or the opposite; use another "
+                "verifier"
+            )
+        return self
 
 
 class InjectedNoise(ErrorRates):

@@ -41,18 +41,6 @@ def require_fit(settings: RLSettings) -> None:
             f"advantage {own!r} divides by the mean score, and rewards.maths 'rule' has scores "
             "below 0; use 'value'"
         )
-    if estimator.divides_by_mean and rewards.error_rates:
-        raise SettingsError(
-            f"advantage {own!r} divides by the mean score, which "
-            "rewards.error_rates correct to about 0 where verdicts are as rare as errors: "
-            "advantages of 20 and more; use 'centred' or 'rloo', or leave error_rates out"
-        )
-    if rewards.error_rates and estimator.cancels_scale and rewards.tie_above == 1.0:
-        raise SettingsError(
-            f"rewards.error_rates changes nothing with advantage {own!r}: division by the standard "
-            "deviation of the group cancels it. Set advantage to 'centred' or 'rloo', or "
-            "rewards.tie_above below 1"
-        )
     if settings.group_dro and not (skip.weighs or skip.is_idle):
         raise SettingsError(
             f"group_dro and zero_variance.skip {settings.zero_variance.skip.mode!r} both move the "

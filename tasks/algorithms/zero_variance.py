@@ -69,19 +69,6 @@ def ranking_quality(predicted: Sequence[float], occurred: Sequence[bool]) -> flo
     return float((above + 0.5 * equal) / pairs)
 
 
-def noise_range(group_size: int, deviation: float) -> float:
-    """Range of the scores of a group that noise alone exceeds with probability 5 %.
-
-    The 95 % quantile of the range of `group_size` normal values: 2.77, 3.63, 4.29, 4.85 deviations
-    for 2, 4, 8, 16 [I].
-    """
-    if not deviation:
-        return 0.0
-    from scipy.stats import studentized_range  # a second to import, for few who need it
-
-    return deviation * float(studentized_range.ppf(0.95, group_size, math.inf))
-
-
 def shrunken_rate(counts: Sequence[tuple[float, float]], weight: float) -> float:
     """Estimate the pass rate of the innermost of nested groups of prompts.
 

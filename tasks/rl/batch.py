@@ -18,20 +18,19 @@ import torch
 from numpy.typing import NDArray
 
 from data_schemas.ledgers import GroupOutcome
-from data_schemas.rl_settings import ErrorRates, MathsReward, RLSettings, RouterReplay
+from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
 from data_schemas.rollouts import ScoredRollout
 from data_schemas.rows import Domain, Message, Problem
 from tasks.algorithms.advantages.grouped import signed_scores
 from tasks.algorithms.advantages.table import estimate
 from tasks.algorithms.distillation import TeacherSignal
 from tasks.algorithms.kept_sets import kept_behind
-from tasks.algorithms.noisy_verdicts import corrected_rewards
 from tasks.algorithms.packing import pad_rows
 from tasks.algorithms.phase_choices import counts_all_responses
 from tasks.algorithms.routing import Traces
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
-from tasks.rl.groups import CollectedGroup, error_rates
+from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Teacher
 
 SIGNED = ("final_answer", "rule_answer")
@@ -67,35 +66,39 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups."""
     if not groups:
         return torch.zeros(0, settings.group_size)
-    rows = [entry.group.rollouts for entry in groups]
-    width = max(map(len, rows))
-    verdicts = [_padded([item.verdict.score for item in row], width, None) for row in rows]
+    scores = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
+    advantages_PG = group_relative(settings, groups, scores)
+    for place, entry in enumerate(groups):
+        if entry.advantages is not None:
+            own_G = _padded(entry.advantages, advantages_PG.shape[1], 0.0)
+            advantages_PG[place] = torch.tensor(own_G)
+    return advantages_PG
+
+
+def group_relative(
+    settings: RLSettings,
+    groups: Sequence[CollectedGroup],
+    scores: Sequence[Sequence[float | None]],
+) -> torch.Tensor:
+    """Advantages [P, G] by the estimator of the phase; G of the largest group.
+
+    Args:
+        settings: of the phase.
+        groups: with the penalties of their responses.
+        scores: of the responses of every group; None where the verifier abstained, which has 0.
+    """
+    width = max(map(len, scores))
+    verdicts = [_padded(row, width, None) for row in scores]
     # 0 stands in for an abstention: `valid_PG` keeps it out of mean and advantage.
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
-    if settings.rewards.error_rates:
-        rates = [error_rates(settings, entry.group.problem) or ErrorRates() for entry in groups]
-        scores_PG = corrected_rewards(
-            scores_PG,
-            torch.tensor([one.false_positive for one in rates]),
-            torch.tensor([one.false_negative for one in rates]),
-        )
     if settings.rewards.maths is MathsReward.RULE:
         signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
         scores_PG = torch.where(signed_P1, signed_scores(scores_PG), scores_PG)
-    # What differs by the noise or the errors of its verifier alone is a tie.
-    tied_P1 = torch.tensor([[e.outcome is GroupOutcome.ZERO_VARIANCE_NOISE] for e in groups])
-    scores_PG = scores_PG.masked_fill(tied_P1, 0.0)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
-    penalties_PG = torch.tensor([_padded([i.penalty for i in row], width, 0.0) for row in rows])
-    # A recipe may have compared responses beyond their group: its advantages replace ours.
-    own = [entry.advantages for entry in groups]
-    if None not in own:
-        return torch.tensor([_padded(row or (), width, 0.0) for row in own])
-    advantages_PG = estimate(settings, scores_PG, penalties_PG, valid_PG)
-    for place, row in enumerate(own):
-        if row is not None:
-            advantages_PG[place] = torch.tensor(_padded(row, width, 0.0))
-    return advantages_PG
+    penalties_PG = torch.tensor(
+        [_padded([item.penalty for item in e.group.rollouts], width, 0.0) for e in groups]
+    )
+    return estimate(settings, scores_PG, penalties_PG, valid_PG)
 
 
 def _padded(row: Sequence[Value], width: int, filler: Value) -> list[Value]:

@@ -34,7 +34,6 @@ from data_schemas.rows import Domain, Problem
 from tasks.algorithms.group_size import sizes_by_rate
 from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.mixture import robust_shares
-from tasks.algorithms.noisy_verdicts import corrected_pass_rate
 from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
 from tasks.algorithms.routing import check_trace
 from tasks.algorithms.scheduling import IN_FLIGHT
@@ -51,7 +50,6 @@ from tasks.rl.groups import (
     OpenGroup,
     check_abstentions,
     decide_outcome,
-    error_rates,
     fill,
     mean_length,
     num_alive,
@@ -774,12 +772,8 @@ class Collector:
         """Record a prompt's group; return the change of its pass rate, 0 if there is none."""
         self._earlier.remember(group.stream, group.rollouts)
         bare = [item.verdict for item in items if is_bare(item.rollout)]
-        solved: float = sum(verdict.solved for verdict in bare)
+        solved = sum(verdict.solved for verdict in bare)
         num_scored = sum(not verdict.abstained for verdict in bare)
-        if num_scored and (rates := error_rates(self._settings, group.problem)):
-            solved = num_scored * corrected_pass_rate(
-                solved / num_scored, rates.false_positive, rates.false_negative
-            )
         before = self._history.of(group.problem.id).last_pass_rate
         lengths = [rollout.num_sampled for rollout in group.rollouts]
         expected = self._neighbours.expected_pass_rate(group.problem)

@@ -21,15 +21,13 @@ import numpy as np
 import torch
 
 from data_schemas.ledgers import GroupOutcome
-from data_schemas.rl_settings import CodeReward, ErrorRates, JudgeKind, RLSettings
+from data_schemas.rl_settings import CodeReward, JudgeKind, RLSettings
 from data_schemas.rollouts import AgentTurn, Rollout, RolloutGroup, RouterTrace, StopReason
 from data_schemas.rows import Problem
 from data_schemas.verdicts import SCORE_TOLERANCE
 from tasks.algorithms.advantages.grouped import has_variance
 from tasks.algorithms.kept_sets import join_kept
-from tasks.algorithms.noisy_verdicts import no_contrast_probability
 from tasks.algorithms.phase_choices import trains_zero_variance
-from tasks.algorithms.zero_variance import noise_range
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
 from tasks.gym.protocol import JUDGED
@@ -177,36 +175,27 @@ class CollectedGroup:
     kept: KeptPrompt = KEPT
 
 
-def error_rates(settings: RLSettings, problem: Problem) -> ErrorRates | None:
-    """Look up how often the verifier of a problem errs; None if the settings do not say."""
-    return settings.rewards.error_rates.get(problem.verifier.partition("@")[0])
-
-
 def without_problems(settings: RLSettings, problems: Iterable[Problem]) -> list[str]:
     """Name what the settings say of verifiers that no problem has.
 
-    Those are rates and noise, by name; and, where no recipe makes problems of its own or asks the
-    judge itself, how programs are rewarded and by which judge.
+    That is how programs are rewarded and by which judge; nothing of a phase whose recipe may make
+    problems of its own or ask the judge itself.
     """
+    if settings.recipe is not None:
+        return []
     present = {one.verifier.partition("@")[0] for one in problems}
     rewards, lines = settings.rewards, []
-    if settings.recipe is None:
-        if rewards.code is not CodeReward.PASS_RATE and "code_tests" not in present:
-            lines.append(
-                f"rewards.code {rewards.code.value} has no effect: no problem of the phase has "
-                "verifier code_tests"
-            )
-        if rewards.judge.kind is not JudgeKind.NONE and present.isdisjoint(JUDGED):
-            lines.append(
-                f"rewards.judge {rewards.judge.kind.value} has no effect: no problem of the phase "
-                f"has verifier {' or '.join(JUDGED)}"
-            )
-    return lines + [
-        f"rewards.{field}.{name} has no effect: no problem of the phase has this verifier"
-        for field in ("error_rates", "noise")
-        for name in getattr(settings.rewards, field)
-        if name not in present
-    ]
+    if rewards.code is not CodeReward.PASS_RATE and "code_tests" not in present:
+        lines.append(
+            f"rewards.code {rewards.code.value} has no effect: no problem of the phase has "
+            "verifier code_tests"
+        )
+    if rewards.judge.kind is not JudgeKind.NONE and present.isdisjoint(JUDGED):
+        lines.append(
+            f"rewards.judge {rewards.judge.kind.value} has no effect: no problem of the phase "
+            f"has verifier {' or '.join(JUDGED)}"
+        )
+    return lines
 
 
 def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
@@ -215,8 +204,7 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
     if len(scores) < 2:
         return GroupOutcome.UNSCORED
     if scores_vary(scores):
-        tied = is_tie(settings, group)
-        return GroupOutcome.ZERO_VARIANCE_NOISE if tied else GroupOutcome.NON_ZERO_VARIANCE
+        return GroupOutcome.NON_ZERO_VARIANCE
     if group.problem.verifier in JUDGED:
         return GroupOutcome.ZERO_VARIANCE_JUDGED
     if SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
@@ -224,26 +212,6 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
     if trains_zero_variance(settings):
         return GroupOutcome.ZERO_VARIANCE_TRAINED
     return GroupOutcome.ZERO_VARIANCE_IDLE
-
-
-def is_tie(settings: RLSettings, group: RolloutGroup) -> bool:
-    """True if verdicts differ, but no more than noise or errors of their verifier explain.
-
-    Error rates are those of verdicts 1 and 0: of partial credit they say nothing.
-    """
-    scores = [item.verdict.score for item in group.rollouts if item.verdict.score is not None]
-    if not scores_vary(scores):
-        return False
-    rewards, size = settings.rewards, len(scores)
-    noise = rewards.noise.get(group.problem.verifier.partition("@")[0], 0.0)
-    if max(scores) - min(scores) <= noise_range(size, noise):
-        return True
-    rates = error_rates(settings, group.problem)
-    if rates is None or rewards.tie_above == 1.0 or not {0.0, 1.0}.issuperset(scores):
-        return False
-    return rewards.tie_above < no_contrast_probability(
-        round(sum(scores)), size, rates.false_positive, rates.false_negative
-    )
 
 
 def scores_vary(scores: Sequence[float]) -> bool:

@@ -20,7 +20,6 @@ from data_schemas.ledgers import (
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.references import monitor_label
 from data_schemas.reports import ACCEPTED, FRESHNESS, MONITOR, SLICES
-from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import AgentTurn, KeptSets, Rollout, ScoredRollout, StopReason
 from data_schemas.rows import Domain, Problem
 from tasks.algorithms.above_graded import above_graded
@@ -38,7 +37,7 @@ from tasks.gym.judging.bias import judge_bias
 from tasks.gym.protocol import JUDGED
 from tasks.rl.batch import StepBatch, slices_of
 from tasks.rl.collector import InFlightPrompt, SkippedPrompt, StepRollouts
-from tasks.rl.groups import CollectedGroup, is_tie, scores_vary
+from tasks.rl.groups import CollectedGroup, scores_vary
 
 ABOVE_GRADED, ABOVE_GRADED_ERROR = "reward/above_graded", "reward/above_graded_error"
 """Metrics: share solved above that of grading, mean over the groups, and its standard error."""
@@ -290,14 +289,12 @@ def _scores(entry: CollectedGroup) -> list[float]:
     return [verdict.score for verdict in verdicts if verdict.score is not None]
 
 
-def collect_metrics(
-    collected: StepRollouts, settings: RLSettings | None = None
-) -> dict[str, float]:
+def collect_metrics(collected: StepRollouts, monitors: Sequence[str] = ()) -> dict[str, float]:
     """Rewards, outcomes and lengths of a step; one count per reason of a verdict.
 
     Args:
         collected: the step.
-        settings: of the phase; None: verdicts have neither noise nor errors.
+        monitors: of the phase, in the order of their scores.
     """
     groups = collected.groups
     items = [item for entry in groups for item in entry.group.rollouts]
@@ -322,9 +319,9 @@ def collect_metrics(
         / max(1, sum(lengths)),
         "rollout/in_flight_groups": float(len(collected.in_flight)),
     }
-    metrics |= zero_variance_metrics(collected, settings) | _by_domain(groups) | _by_reason(groups)
+    metrics |= zero_variance_metrics(collected) | _by_domain(groups) | _by_reason(groups)
     metrics |= _above_graded(groups)
-    metrics |= _monitored(items, () if settings is None else settings.rewards.monitor)
+    metrics |= _monitored(items, monitors)
     metrics |= _of_sets([item.rollout.kept for item in items if item.rollout.kept is not None])
     return metrics | judge_bias(
         [
@@ -374,28 +371,18 @@ def _of_sets(sets: Sequence[KeptSets]) -> dict[str, float]:
     }
 
 
-def zero_variance_metrics(
-    collected: StepRollouts, settings: RLSettings | None = None
-) -> dict[str, float]:
-    """Metrics of each stage of zero-variance elimination (CompassMax A.4).
-
-    Args:
-        collected: the step.
-        settings: of the phase, for its near ties; None: it has none.
-    """
+def zero_variance_metrics(collected: StepRollouts) -> dict[str, float]:
+    """Metrics of each stage of zero-variance elimination (CompassMax A.4)."""
 
     def is_flat(entry: CollectedGroup) -> bool:
-        return not _alive(entry) or (settings is not None and is_tie(settings, entry.group))
+        return not _alive(entry) or entry.outcome is GroupOutcome.ZERO_VARIANCE_NOISE
 
     outcomes = Counter(entry.outcome for entry in collected.groups)
     first = [entry for entry in collected.groups if entry.round == 0]
     flat = sum(map(is_flat, first))
     skipped = Counter(entry.outcome for entry in collected.skipped)
-    trained, ties = collected.trained, {}
-    if settings is not None and (settings.rewards.noise or settings.rewards.tie_above < 1.0):
-        tied = sum(is_tie(settings, entry.group) for entry in collected.groups)
-        ties["zero_variance/tied_groups"] = float(tied)  # those that a refill replaced too
-    return ties | {
+    trained = collected.trained
+    return {
         "zero_variance/share": flat / max(1, len(first)),
         "zero_variance/trained_share": sum(map(is_flat, trained)) / max(1, len(trained)),
         "zero_variance/skipped_zero_variance_count": float(

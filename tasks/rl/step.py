@@ -196,7 +196,7 @@ def one_step(
     )
     rows_of_recipe, measured = report.measure(trained) if report else ((), {})
     metrics = (
-        collect_metrics(collected, settings)
+        collect_metrics(collected, settings.rewards.monitor)
         | collected.metrics
         | policy_metrics(old, batch, losses, seen_N)
         | mismatch

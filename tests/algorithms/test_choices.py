@@ -63,9 +63,8 @@ def judgement(settings: RLSettings) -> tuple[str, list[str]]:
             "engines": {"mismatch": {"old_policy": "rollout"}},
             "terms": [],
         },
-        {"rewards": {"error_rates": {"choice": {"false_positive": 0.1}}}},
     ],
-    ids=["default", "one update", "no RL-ZVP", "recorded", "error rates"],
+    ids=["default", "one update", "no RL-ZVP", "recorded"],
 )
 def test_a_loss_is_judged_alike_by_name_and_by_reference(kind, phase):
     named, referred = both(kind, **phase)
@@ -100,8 +99,7 @@ def test_an_estimator_is_judged_and_estimates_to_the_bit_alike_by_name_and_by_re
     scores_PG = torch.rand(3, 4, generator=generator)
     valid_PG = torch.rand(3, 4, generator=generator) > 0.2
     model = advantages.ADVANTAGES[kind]
-    rates = {"error_rates": {"choice": {"false_positive": 0.1}}}
-    for rewards in ({}, {"maths": "rule"}, rates):
+    for rewards in ({}, {"maths": "rule"}):
         words, found = [], []
         for name in (kind, f"{model.__module__}:{model.__qualname__}"):
             settings = RLSettings.model_validate(

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
@@ -15,7 +14,6 @@ from tasks.algorithms.zero_variance import (
     discounted_beta,
     fit_logistic,
     moved_log_odds,
-    noise_range,
     ranking_quality,
     shrunken_rate,
     zero_variance_expectation,
@@ -101,17 +99,6 @@ def test_many_groups_show_the_true_movement():
     rate = expit(logit(0.3) + 1.5)
 
     assert 1.5 == pytest.approx(moved_log_odds([(3e5, 1e6 * rate, 1_000_000)], 2.0), abs=1e-4)
-
-
-@pytest.mark.parametrize(("size", "deviations"), [(2, 2.77181), (4, 3.633173), (8, 4.286334)])
-def test_noise_alone_exceeds_its_range_in_one_group_of_twenty(size, deviations):
-    assert noise_range(size, 0.01) == pytest.approx(0.01 * deviations, abs=1e-6)
-    ranges = torch.randn(20_000, size, generator=torch.Generator().manual_seed(0)).aminmax(dim=1)
-
-    share = ((ranges.max - ranges.min) > noise_range(size, 1.0)).double().mean()
-
-    assert float(share) == pytest.approx(0.05, abs=0.006)
-    assert noise_range(size, 0.0) == 0.0
 
 
 @pytest.mark.parametrize("decay", ["1.0", "0.5"])

@@ -16,8 +16,6 @@ DICTS = (
     "weights",
     "parents",
     "copied",
-    "error_rates",
-    "noise",
     "may_lose",
     "arguments",
     "monitors_may_fall",

@@ -7,8 +7,6 @@ variance is decided on the verdicts, never on shaped rewards or a floating-point
 Letters: P problems, G rollouts per problem.
 """
 
-from typing import ClassVar
-
 import torch
 
 from data_schemas.verdicts import SCORE_TOLERANCE
@@ -83,8 +81,6 @@ def signed_scores(scores: torch.Tensor) -> torch.Tensor:
 
 class GroupAdvantage(Advantage):
     """GRPO's: centre and divide by the standard deviation of the group."""
-
-    cancels_scale: ClassVar[bool] = True
 
     def estimate(
         self,

@@ -22,11 +22,8 @@ class Advantage(Settings, ABC):
 
     reads_floor: ClassVar[bool] = True
     """It divides by a spread that `zero_variance.std_floor` bounds from below."""
-    cancels_scale: ClassVar[bool] = False
-    """Rewards that are stretched or moved have the same advantages: to correct them for the error
-    rates of verifiers changes nothing."""
     divides_by_mean: ClassVar[bool] = False
-    """Rewards below 0, or corrected to about 0, would turn or blow up the advantages."""
+    """Rewards below 0 would turn the advantages around, and a mean of about 0 blow them up."""
     ignores_size: ClassVar[bool] = False
     """What a response is expected to get does not depend on the size of its group, so that groups
     of different sizes can be in one step."""

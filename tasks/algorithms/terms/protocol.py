@@ -6,9 +6,8 @@ before it have left. Built-in ones are entries of tasks/algorithms/names.py;
 before its first update; `adjust` sees every micro-batch of an update, under the policy in training.
 Either may stay as it is.
 
-No terms are what acts before there are tokens with a log-probability, or is part of one: error
-rates of a verifier correct the scores that advantages are made of (noisy_verdicts.py); the sets
-that truncated sampling drew from are what both engines renormalise over (kept_sets.py).
+No term is what is part of a log-probability: the sets that truncated sampling drew from are what
+both engines renormalise over (kept_sets.py).
 
 Letters: N sequences, T tokens.
 """

@@ -9,7 +9,6 @@ from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import (
     NO_SKIPS,
     EngineSettings,
-    ErrorRates,
     RewardSettings,
     SkipSettings,
     ZeroVarianceSettings,
@@ -430,22 +429,7 @@ def test_a_pass_rate_is_compared_with_the_prompts_group_before(collector, proble
     assert all(isinstance(entry, CollectedGroup) for entry in second.groups)
 
 
-def test_three_accepted_of_four_are_four_where_a_quarter_of_the_right_is_rejected(collector):
-    rates = {"final_answer": ErrorRates(false_positive=0.25, false_negative=0.25)}
-    calls = []
-
-    def three_of_four(*_):
-        calls.append(1)
-        return scored(float(len(calls) % 4 > 0), "rule")
-
-    found = collector(three_of_four, rewards=RewardSettings(error_rates=rates), zero_variance=CALM)
-
-    key = found.collect(1).groups[0].group.problem.id
-
-    assert 1.0 == found.state().records[key].last_pass_rate
-
-
-def test_a_monitor_scores_every_response_and_moves_neither_reward_nor_group(collector, settings):
+def test_a_monitor_scores_every_response_and_moves_neither_reward_nor_group(collector):
     names = ("tasks.gym.monitors:brevity", "my_monitor.py:polite")
     watched = RewardSettings(monitor=names)
 
@@ -466,12 +450,11 @@ def test_a_monitor_scores_every_response_and_moves_neither_reward_nor_group(coll
         assert {(), (None,)} >= {one.monitored[1:] for one in after.group.rollouts}
         for one in after.group.rollouts:
             assert (1.0 if len(one.text) % 3 else 0.0) == one.monitored[0]
-    changed = settings.model_copy(update={"rewards": watched})
-    metrics = collect_metrics(found, changed)
+    metrics = collect_metrics(found, names)
     assert 12.0 == metrics["monitor/abstained/polite"]
     texts = [one.text for entry in found.groups for one in entry.group.rollouts]
     assert metrics["monitor/brevity"] == pytest.approx(sum(len(t) % 3 > 0 for t in texts) / 12)
-    assert not [name for name in collect_metrics(plain, settings) if name.startswith("monitor")]
+    assert not [name for name in collect_metrics(plain) if name.startswith("monitor")]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import (
     AnyRecipe,
     CodeReward,
-    ErrorRates,
     JudgeKind,
     JudgeSettings,
     RewardSettings,
@@ -69,62 +68,6 @@ def test_answers_that_a_judge_finds_alike_have_no_sign(settings, group, score):
     assert GroupOutcome.NON_ZERO_VARIANCE is decide_outcome(
         settings, group([1.0, score / 2], verifier="generative_judge")
     )
-
-
-@pytest.mark.parametrize(
-    ("scores", "outcome"),
-    [
-        ([0.71, 0.70, 0.72, 0.71], GroupOutcome.ZERO_VARIANCE_NOISE),
-        ([0.71, 0.70, 0.92, 0.71], GroupOutcome.NON_ZERO_VARIANCE),
-        ([0.99, 1.0, 1.0, 1.0], GroupOutcome.ZERO_VARIANCE_NOISE),
-        ([0.5, 0.5, 0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL),
-    ],
-)
-def test_scores_that_differ_by_the_noise_of_their_verifier_are_a_tie(
-    settings, group, scores, outcome
-):
-    noisy = settings.model_copy(update={"rewards": RewardSettings(noise={"code_tests": 0.01})})
-
-    assert outcome is decide_outcome(noisy, group(scores, verifier="code_tests"))
-    if min(scores) < max(scores):
-        assert GroupOutcome.NON_ZERO_VARIANCE is decide_outcome(noisy, group(scores))
-
-
-ONE_OF_EIGHT = [1.0] + [0.0] * 7
-
-
-@pytest.mark.parametrize(
-    ("scores", "above", "outcome"),
-    [
-        (ONE_OF_EIGHT, 0.13, GroupOutcome.ZERO_VARIANCE_NOISE),  # 13.65 % [the vectors]
-        (ONE_OF_EIGHT, 0.14, GroupOutcome.NON_ZERO_VARIANCE),
-        (ONE_OF_EIGHT, 1.0, GroupOutcome.NON_ZERO_VARIANCE),
-        ([*ONE_OF_EIGHT, None], 0.13, GroupOutcome.ZERO_VARIANCE_NOISE),
-        ([1.0, 1.0, *ONE_OF_EIGHT[2:]], 0.13, GroupOutcome.NON_ZERO_VARIANCE),
-        ([0.0] * 8, 0.13, GroupOutcome.ZERO_VARIANCE_TRAINED),
-        # Of partial credit the rates say nothing.
-        ([0.5, *ONE_OF_EIGHT[1:]], 0.13, GroupOutcome.NON_ZERO_VARIANCE),
-    ],
-)
-def test_verdicts_that_the_errors_of_their_verifier_explain_are_a_tie(
-    settings, group, scores, above, outcome
-):
-    rates = {"choice": ErrorRates(false_positive=0.02, false_negative=0.01)}
-    rewards = RewardSettings(error_rates=rates, tie_above=above)
-    erring = settings.model_copy(update={"rewards": rewards})
-
-    assert outcome is decide_outcome(erring, group(scores, verifier="choice"))
-    if outcome is GroupOutcome.ZERO_VARIANCE_NOISE:  # nothing is known of other verifiers
-        assert GroupOutcome.NON_ZERO_VARIANCE is decide_outcome(erring, group(scores))
-
-
-def test_a_verifier_that_no_problem_has_is_named(settings, problems):
-    rewards = RewardSettings(noise={"final_answer": 0.01, "rubrik": 0.01})
-    noisy = settings.model_copy(update={"rewards": rewards})
-
-    (line,) = without_problems(noisy, problems)
-
-    assert "rewards.noise.rubrik has no effect" in line
 
 
 JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge/v1", model="judge")

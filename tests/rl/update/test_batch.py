@@ -6,11 +6,8 @@ import torch
 
 from data_schemas.ledgers import GroupOutcome
 from data_schemas.rl_settings import (
-    AdvantageSettings,
-    ErrorRates,
     LossSettings,
     MathsReward,
-    RewardSettings,
     RouterReplay,
 )
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
@@ -68,31 +65,6 @@ def test_a_loss_trains_on_the_same_rows_by_name_and_by_reference(settings, entry
     assert named.owners == referred.owners
     assert torch.equal(named.advantages_N, referred.advantages_N)
     assert (8 if model.acts_on_all else 4) == len(named.owners)
-
-
-def test_what_differs_by_noise_has_no_advantage(settings, entry):
-    noisy = settings.model_copy(update={"rewards": RewardSettings(noise={"rubric": 0.01})})
-    tie = entry([0.71, 0.70, 0.72], GroupOutcome.ZERO_VARIANCE_NOISE)
-    contrast = entry([0.71, 0.70, 0.92], GroupOutcome.NON_ZERO_VARIANCE)
-
-    advantages_PG = scalar_advantages(noisy, [tie, contrast])
-
-    assert not advantages_PG[0].any()
-    assert advantages_PG[1].all()
-
-
-@pytest.mark.parametrize("advantage", ["grpo", "rloo", "maxrl"])
-def test_a_tie_by_errors_has_no_advantage_with_corrected_rewards(settings, entry, advantage):
-    rewards = RewardSettings(error_rates={"final_answer": ErrorRates(false_positive=0.1)})
-    erring = settings.model_copy(
-        update={"rewards": rewards, "advantage": AdvantageSettings(kind=advantage)}
-    )
-
-    (advantages_G,) = scalar_advantages(
-        erring, [entry([1.0, 0.0], GroupOutcome.ZERO_VARIANCE_NOISE)]
-    )
-
-    assert not advantages_G.any()
 
 
 @pytest.mark.parametrize(
@@ -219,29 +191,6 @@ def test_the_signs_of_zero_variance_groups_follow_the_verdicts_under_either_rewa
 
         assert sign == advantages_NT[batch.tokens.response_NT].sum().sign()
         assert (advantages_NT * sign >= 0.0).all()
-
-
-def test_rewards_of_a_noisy_verifier_get_the_weight_of_those_of_an_exact_one(
-    settings, problems, entry
-):
-    noisy = entry([1.0, 0.0, None, 0.0], GroupOutcome.NON_ZERO_VARIANCE)
-    exact = dataclasses.replace(
-        noisy.group, problem=problems[0].model_copy(update={"verifier": "choice"})
-    )
-    rates = {"final_answer": ErrorRates(false_positive=0.1, false_negative=0.2)}
-    known = settings.model_copy(
-        update={
-            "advantage": AdvantageSettings(kind="centred"),
-            "rewards": settings.rewards.model_copy(update={"error_rates": rates}),
-        }
-    )
-
-    corrected, plain = scalar_advantages(
-        known, [noisy, dataclasses.replace(noisy, group=exact)]
-    ).tolist()
-
-    assert [2 / 3, -1 / 3, 0.0, -1 / 3] == pytest.approx(plain)
-    assert [one / 0.7 for one in plain] == pytest.approx(corrected)
 
 
 def test_every_prompt_counts_once_whatever_the_size_of_its_group(settings, entry):

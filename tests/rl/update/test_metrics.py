@@ -6,7 +6,7 @@ import torch
 
 from data_schemas.ledgers import GroupOutcome
 from data_schemas.pass_rates import Band, GradedProblem
-from data_schemas.rl_settings import RewardSettings, RouterReplay
+from data_schemas.rl_settings import RouterReplay
 from data_schemas.rollouts import MISSING_ROUTE, StopReason
 from data_schemas.verdicts import response_fault, scored
 from tasks.algorithms.kept_sets import end_to_end
@@ -211,19 +211,16 @@ def test_every_stage_of_the_elimination_is_counted_by_what_it_did(entry, problem
     } == zero_variance_metrics(StepRollouts(1, 0, groups, skipped=skipped))
 
 
-def test_ties_count_as_zero_variance_and_by_their_number_replaced_ones_too(settings, entry):
+def test_ties_count_as_zero_variance(entry):
     groups = [
         entry([1.0, 0.0]),
         entry([0.71, 0.70], GroupOutcome.ZERO_VARIANCE_NOISE),
-        entry([0.70, 0.71], GroupOutcome.SURPLUS),
         entry([0.5, 0.5], GroupOutcome.ZERO_VARIANCE_PARTIAL),
+        entry([1.0, 1.0], GroupOutcome.SURPLUS),
     ]
-    noise = {groups[0].group.problem.verifier: 0.01}
-    noisy = settings.model_copy(update={"rewards": RewardSettings(noise=noise)})
 
-    found = zero_variance_metrics(StepRollouts(1, 0, groups), noisy)
+    found = zero_variance_metrics(StepRollouts(1, 0, groups))
 
-    assert 2.0 == found["zero_variance/tied_groups"]
     assert 3 / 4 == found["zero_variance/share"]
     assert 2 / 3 == found["zero_variance/trained_share"]
     assert 1.0 == found["zero_variance/zero_variance_partial_groups"]

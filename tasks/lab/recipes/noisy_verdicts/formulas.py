@@ -1,4 +1,4 @@
-"""Rewards and pass rates, corrected for the known error rates of a verifier, and near ties.
+"""Rewards, corrected for the known error rates of a verifier, and near ties.
 
 A verifier accepts a wrong response with probability f (false positive) and rejects a right one
 with probability n (false negative). Of a verdict R in {0, 1}, (R - f) / (1 - f - n) has the mean 1
@@ -11,36 +11,37 @@ Limits: the correction is affine, so a group divided by its standard deviation l
 and one that is centred only is scaled by 1 / (1 - f - n): it restores the weight of noisy problems
 beside others, and its variance with it. The rates hold for errors independent of each other; a form
 of wrong answers that is always accepted stays rewarded.
-Letters: P problems, G rollouts per problem.
 """
 
+import math
+
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlog1py, xlogy
 
 
-def corrected_rewards(
-    scores_PG: torch.Tensor, false_positive_P: torch.Tensor, false_negative_P: torch.Tensor
-) -> torch.Tensor:
-    """Return (R - f) / (1 - f - n) of every verdict [P, G].
+def corrected_reward(score: float, false_positive: float, false_negative: float) -> float:
+    """Return (R - f) / (1 - f - n) of a verdict.
 
     Args:
-        scores_PG: verdicts in [0, 1]; a score between is corrected like the mean of such verdicts.
-        false_positive_P: f of the verifier of each problem.
-        false_negative_P: n, with f + n < 1; rates of 0 return the scores.
+        score: verdict in [0, 1]; one between is corrected like the mean of such verdicts.
+        false_positive: f.
+        false_negative: n, with f + n < 1; rates of 0 return the score.
     """
-    informed_P1 = (1.0 - false_positive_P - false_negative_P)[:, None]
-    return (scores_PG - false_positive_P[:, None]) / informed_P1
+    return (score - false_positive) / (1.0 - false_positive - false_negative)
 
 
-def corrected_pass_rate(accepted: float, false_positive: float, false_negative: float) -> float:
-    """Return the share of right responses, of which a verifier with errors accepts `accepted`.
+def noise_range(group_size: int, deviation: float) -> float:
+    """Range of the scores of a group that noise alone exceeds with probability 5 %.
 
-    A share outside of what the rates allow is 0 or 1.
+    The 95 % quantile of the range of `group_size` normal values: 2.77, 3.63, 4.29, 4.85 deviations
+    for 2, 4, 8, 16 [I]. A deviation of 0 has 0.
     """
-    rate = (accepted - false_positive) / (1.0 - false_positive - false_negative)
-    return min(1.0, max(0.0, rate))
+    if not deviation:
+        return 0.0
+    from scipy.stats import studentized_range  # a second to import, for few who need it
+
+    return deviation * float(studentized_range.ppf(0.95, group_size, math.inf))
 
 
 def no_contrast_probability(

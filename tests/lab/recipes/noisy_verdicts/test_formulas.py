@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tasks.algorithms.advantages.centred import CentredAdvantage
 from tasks.algorithms.advantages.grouped import GroupAdvantage
 from tasks.algorithms.advantages.rloo import RLOO
-from tasks.algorithms.noisy_verdicts import (
-    corrected_pass_rate,
-    corrected_rewards,
+from tasks.lab.recipes.noisy_verdicts.formulas import (
+    corrected_reward,
     no_contrast_probability,
+    noise_range,
 )
 
 SEEN = [1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
@@ -18,11 +18,8 @@ RATES = st.tuples(st.floats(0.0, 0.45), st.floats(0.0, 0.45))
 
 
 def corrected(scores, false_positive=0.1, false_negative=0.2):
-    return corrected_rewards(
-        torch.tensor([scores], dtype=torch.float64),
-        torch.tensor([false_positive], dtype=torch.float64),
-        torch.tensor([false_negative], dtype=torch.float64),
-    )
+    rewards = [corrected_reward(score, false_positive, false_negative) for score in scores]
+    return torch.tensor([rewards], dtype=torch.float64)
 
 
 def advantages(estimator, scores_PG, std_floor=0.0):
@@ -56,9 +53,9 @@ def test_advantages_of_corrected_verdicts_are_unbiased_under_injected_errors(est
     right = torch.tensor([SEEN], dtype=torch.float64)
     flips = torch.from_numpy(rng.random((200_000, len(SEEN))))
     seen_PG = torch.where(right > 0.5, (flips >= 0.2).double(), (flips < 0.1).double())
-    rates = (torch.full((len(seen_PG),), rate, dtype=torch.float64) for rate in (0.1, 0.2))
+    rejected, accepted = corrected([0.0, 1.0])[0]
 
-    mean = advantages(estimator, corrected_rewards(seen_PG, *rates)).mean(dim=0)
+    mean = advantages(estimator, torch.where(seen_PG > 0.5, accepted, rejected)).mean(dim=0)
 
     assert torch.allclose(advantages(estimator, right)[0], mean, atol=0.01)
     uncorrected = advantages(estimator, seen_PG).mean(dim=0)
@@ -83,12 +80,6 @@ def test_centring_the_group_scales_it_by_10_sevenths():
     )
 
 
-def test_three_accepted_of_eight_are_0_393_right():
-    assert 0.392857 == pytest.approx(corrected_pass_rate(3 / 8, 0.1, 0.2), abs=1e-6)
-    assert 0.0 == corrected_pass_rate(0.0, 0.1, 0.2)
-    assert 1.0 == corrected_pass_rate(1.0, 0.1, 0.2)
-
-
 def learned(rate, known, seed):
     """Accuracy on new problems of a linear policy that chooses one of ten answers, after 60 steps.
 
@@ -108,9 +99,9 @@ def learned(rate, known, seed):
         chosen_PG = np.stack([draw.choice(10, 8, p=odds) for odds in odds_PK])
         right_PG = chosen_PG == (answers_PKD @ truth).argmax(axis=1)[:, None]
         flips_PG = noisy_P1 & (draw.random(right_PG.shape) < rate)
-        rates_P = torch.from_numpy(np.where(noisy_P1[:, 0], known, 0.0))
-        seen_PG = torch.from_numpy((right_PG ^ flips_PG).astype(float))
-        rewards_PG = corrected_rewards(seen_PG, rates_P, rates_P)
+        seen_PG = (right_PG ^ flips_PG).astype(float)
+        corrected_PG = np.vectorize(corrected_reward)(seen_PG, known, known)
+        rewards_PG = torch.from_numpy(np.where(noisy_P1, corrected_PG, seen_PG))
         advantages_PG1 = advantages(CentredAdvantage, rewards_PG).numpy()[:, :, None]
         taken_PGD = np.take_along_axis(answers_PKD, chosen_PG[:, :, None], axis=1)
         expected_P1D = (odds_PK[:, :, None] * answers_PKD).sum(axis=1, keepdims=True)
@@ -170,3 +161,14 @@ def test_it_is_the_same_with_right_and_wrong_exchanged(rates, size, data):
 
     exchanged = no_contrast_probability(size - accepted, size, false_negative, false_positive)
     assert found == pytest.approx(exchanged, abs=1e-12)
+
+
+@pytest.mark.parametrize(("size", "deviations"), [(2, 2.77181), (4, 3.633173), (8, 4.286334)])
+def test_noise_alone_exceeds_its_range_in_one_group_of_twenty(size, deviations):
+    assert noise_range(size, 0.01) == pytest.approx(0.01 * deviations, abs=1e-6)
+    ranges = torch.randn(20_000, size, generator=torch.Generator().manual_seed(0)).aminmax(dim=1)
+
+    share = ((ranges.max - ranges.min) > noise_range(size, 1.0)).double().mean()
+
+    assert float(share) == pytest.approx(0.05, abs=0.006)
+    assert noise_range(size, 0.0) == 0.0

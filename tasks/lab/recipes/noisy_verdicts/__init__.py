@@ -1,0 +1,1 @@
+"""Noisy verdicts: rewards that are corrected for what is known of their verifier's errors."""
