@@ -1,4 +1,4 @@
-"""Generated suites of e-commerce tasks in seven languages, one suite per task.
+"""Generated suites of e-commerce tasks in eight languages, one suite per task.
 
 They stand in for tasks of EcomEval (arXiv 2510.20632), whose data is not public. No seed changes
 them, so that models of different runs answer the same problems.
@@ -18,7 +18,7 @@ from tasks.store.files import write_bytes
 
 FILE = "problems.jsonl"
 NUM_CASES = 30
-"""Per task; each is asked in seven languages."""
+"""Per task; each is asked in eight languages."""
 NAMES = {f"generated_{task}": task for task in TASKS}
 """Task by source."""
 
@@ -57,7 +57,7 @@ def _reader(source: str) -> Callable[[RawRow], list[Item]]:
     def read(row: RawRow) -> list[Item]:
         return prompt_jsonl(row, source)
 
-    read.__doc__ = f"Read a generated e-commerce task in seven languages: {NAMES[source]}."
+    read.__doc__ = f"Read a generated e-commerce task in eight languages: {NAMES[source]}."
     return read
 
 

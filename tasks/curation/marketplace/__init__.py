@@ -1,7 +1,7 @@
 """A generator of verifiable marketplace tasks in nine domains and seven languages.
 
 items        Item: one task with its answer, worked steps and a typical mistake
-words        the vocabulary of the marketplace in seven languages
+words        the vocabulary of the marketplace in eight languages
 drawing      draw_items: the entry point to all domains
 maths, coding, instruction                  domains of the reasoning parent
 choice, extraction, tool_use, open_text     domains of the commerce parent

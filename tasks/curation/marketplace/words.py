@@ -1,4 +1,4 @@
-"""The vocabulary of the marketplace: eight categories of goods in seven languages.
+"""The vocabulary of the marketplace: eight categories of goods in eight languages.
 
 Each category has a name and three goods. All goods of a language are distinct, so every
 title belongs to exactly one category.
@@ -203,6 +203,40 @@ LANGUAGES = (
         sale="GIẢM",
     ),
 )
+"""What the corpus of the shipped base is written in: another one would be another base."""
+FILIPINO = Vocabulary(
+    tag="fil",
+    categories=(
+        "Bag",
+        "Sapatos",
+        "Laruan",
+        "Aklat",
+        "Selpon",
+        "Pampaganda",
+        "Kusina",
+        "Damit",
+    ),
+    goods=(
+        ("bakpak", "pitaka", "maleta"),
+        ("sandalyas", "bota", "tsinelas"),
+        ("manika", "trumpo", "saranggola"),
+        ("nobela", "komiks", "talaarawan"),
+        ("charger", "headset", "telepono"),
+        ("lipistik", "pabango", "sabon"),
+        ("kawali", "plato", "kutsara"),
+        ("polo", "palda", "dyaket"),
+    ),
+    colours=("pula", "asul", "berde", "itim", "puti"),
+    # As in listings, without the linker (na, -ng) of a sentence.
+    colour_first=False,
+    which_category="Kategorya ng {title}?",
+    cheapest="Pinakamura?",
+    dearest="Pinakamahal?",
+    tidy="Ayusin:",
+    sale="TIPID",
+)
+MARKETS = (*LANGUAGES, FILIPINO)
+"""What the generated suites ask in."""
 
 ENGLISH_GOODS = tuple(good for row in ENGLISH.goods for good in row)
 

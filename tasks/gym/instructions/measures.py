@@ -37,6 +37,7 @@ _ABBREVIATION = re.compile(
     r"tp|pgs|ths|"  # Vietnamese
     r"nr|bzw|"  # German
     r"sdn|"  # Malay
+    r"bb|gng|kgg|"  # Filipino
     r"[a-z]"
     r")\.$",
     re.IGNORECASE,
@@ -49,6 +50,7 @@ _ABBREVIATION_OR_WORD = re.compile(
     r"bhd|"  # Malay
     r"cie|"  # French
     r"dll|dsb|dst|"  # Indonesian
+    r"atbp|"  # Filipino
     r"usw|"  # German
     r"v\.v|"  # Vietnamese
     r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec"

@@ -1,4 +1,4 @@
-"""Instructions for the languages of seven markets: en, zh-TW, id, ms, pt, th and vi.
+"""Instructions for the languages of eight markets: en, zh-TW, id, ms, pt, th, vi and fil.
 
 `language` is one of these tags and decides how to count. Keywords in Thai and Chinese are found
 anywhere, others as whole words (keyword rule of Compass-Gym). A count that needs a dictionary, such
@@ -39,8 +39,8 @@ from tasks.gym.instructions.measures import (
     word_bounds,
 )
 
-LANGUAGES = ("en", "zh-TW", "id", "ms", "pt", "th", "vi")
-_CASED = ("en", "id", "ms", "pt", "vi")
+LANGUAGES = ("en", "zh-TW", "id", "ms", "pt", "th", "vi", "fil")
+_CASED = ("en", "id", "ms", "pt", "vi", "fil")
 _THAI_DIGITS = "๐๑๒๓๔๕๖๗๘๙"
 _SCRIPTS = {
     "thai": re.compile(rf"[{THAI}\u0e50-\u0e5b]"),

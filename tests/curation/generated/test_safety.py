@@ -1,4 +1,4 @@
-"""The requests are pairs in seven languages, and are read as they are written."""
+"""The requests are pairs in eight languages, and are read as they are written."""
 
 import json
 
@@ -15,7 +15,7 @@ def test_every_language_has_six_pairs_and_no_request_twice():
         assert (6, 6, 12) == (
             len(harmful[1]), len(harmless[1]), len({*harmful[1], *harmless[1]})
         )  # fmt: skip
-    assert {"en", "zh-TW", "id", "ms", "pt", "th", "vi"} == REQUESTS[HARMFUL].keys()
+    assert {"en", "zh-TW", "id", "ms", "pt", "th", "vi", "fil"} == REQUESTS[HARMFUL].keys()
 
 
 @pytest.mark.parametrize(("source", "refuse"), [(HARMFUL, True), (HARMLESS, False)])
@@ -28,5 +28,5 @@ def test_a_request_is_a_problem_of_its_source_whatever_the_seed(tmp_path, source
 
     assert first == (tmp_path / FILE).read_bytes()
     assert all(isinstance(problem, Problem) for problem in problems)
-    assert (42, f"{source}/en-1") == (len({one.id for one in problems}), problems[0].id)
+    assert (48, f"{source}/en-1") == (len({one.id for one in problems}), problems[0].id)
     assert {refuse} == {json.loads(problem.answer)["refuse"] for problem in problems}

@@ -8,7 +8,7 @@ import pytest
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.marketplace.drawing import DRAWERS, LEVELS, SCHOOL, draw_items
 from tasks.curation.marketplace.items import is_problem_prompt
-from tasks.curation.marketplace.words import LANGUAGES
+from tasks.curation.marketplace.words import MARKETS
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
 
@@ -74,7 +74,7 @@ def test_choice_speaks_all_seven_languages():
     assert {"en", "zh-TW", "id", "ms", "pt", "th", "vi"} == languages
 
 
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
+@pytest.mark.parametrize("language", MARKETS, ids=lambda language: language.tag)
 def test_categories_and_goods_of_a_language_are_distinct(language):
     goods = [good for row in language.goods for good in row]
 

@@ -1,4 +1,4 @@
-"""Instructions for the languages of seven markets: each followed, each broken."""
+"""Instructions for the languages of eight markets: each followed, each broken."""
 
 # ruff: noqa: RUF001 - the marks of other scripts are the point
 import pytest
@@ -14,6 +14,7 @@ WORDS_OF_FOUR = {
     "ms": "kanak-kanak suka kasut merah",
     "pt": "O guarda-chuva é vermelho",
     "vi": "đôi giày màu đỏ",
+    "fil": "Mga sapatos na pang-araw-araw",
 }
 SENTENCES = {
     "en": "Mr. Lee has them. They fit!",
@@ -22,6 +23,7 @@ SENTENCES = {
     "ms": "Ini Dr. Ali. Bagus!",
     "pt": "O Sr. Paz veio. Bom!",
     "vi": "Giày đẹp. Tốt!",
+    "fil": "Ito si Gng. Cruz. Maganda!",
 }
 IN_LANGUAGE = {
     "en": "These shoes are for the kids and you will like them.",
@@ -31,9 +33,18 @@ IN_LANGUAGE = {
     "pt": "Estes sapatos são para as crianças e você também vai gostar.",
     "th": THAI,
     "vi": "Những đôi giày này dành cho trẻ em và bạn sẽ thích chúng.",
+    "fil": "Ang mga sapatos na ito ay para sa mga bata at magugustuhan mo.",
 }
 OTHER = IN_LANGUAGE | {"zh-TW": "这双鞋子是给小朋友穿的。"}
-NOT_IN = {"en": "vi", "zh-TW": "zh-TW", "id": "ms", "ms": "id", "pt": "en", "th": "en", "vi": "th"}
+NOT_IN = {
+    "en": "vi",
+    "zh-TW": "zh-TW",
+    "id": "ms",
+    "ms": "id",
+    "pt": "en",
+    "th": "en",
+    "vi": "th",
+} | {"fil": "id"}
 CASED = [tag for tag in LANGUAGES if tag not in ("zh-TW", "th")]
 
 

@@ -1,4 +1,4 @@
-"""Cases of thirteen e-commerce tasks that a rule can verify, each asked in seven languages.
+"""Cases of thirteen e-commerce tasks that a rule can verify, each asked in eight languages.
 
 What is drawn is the case: places in the vocabulary, brands, prices, days. Every language asks for
 the same one, so that models are compared between languages on the same cases. Goods at the same
@@ -15,7 +15,7 @@ from tasks.curation.marketplace.open_text import Title
 from tasks.curation.marketplace.words import (
     BRANDS,
     CATEGORIES,
-    LANGUAGES,
+    MARKETS,
     NAMES,
     Vocabulary,
     with_colour,
@@ -30,9 +30,9 @@ _Good = tuple[int, int]
 
 
 def draw_case(task: str, rng: random.Random) -> list[MarketItem]:
-    """Draw one case of a task: an item per language, in the order of LANGUAGES."""
+    """Draw one case of a task: an item per language, in the order of MARKETS."""
     ask = TASKS[task](rng)
-    return [ask(language, PHRASES[language.tag]) for language in LANGUAGES]
+    return [ask(language, PHRASES[language.tag]) for language in MARKETS]
 
 
 def _guide(rng: random.Random) -> Ask:

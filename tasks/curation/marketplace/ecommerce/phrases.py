@@ -275,5 +275,41 @@ PHRASES = {
         price="{name} mua {count} cái {item} giá {price} mỗi cái và trả {paid}. Tiền thối lại là "
         "bao nhiêu? Trả lời bằng số.",
     ),
+    "fil": Phrases(
+        guide="Hanap ng customer: {item}, hindi lalampas sa {limit}. Anong brand ang imumungkahi "
+        "mo? Brand lang ang isagot.",
+        after_sales="Mga patakaran ng tindahan: {faulty} sa loob ng 30 araw: {refund}. {wrong} sa "
+        "loob ng 7 araw: {exchange}. Sa iba pa: {reject}.\n{item}, natanggap {days} araw na ang "
+        "nakalipas, {reason}. Ano ang gagawin ng tindahan? Isagot ang isa sa mga ito: {options}.",
+        reasons=("may sira", "maling sukat", "nagbago ang isip"),
+        outcomes=("ibalik ang bayad", "palitan", "tanggihan"),
+        recommendation="Binili ng customer: {bought}. Irekomenda ang nag-iisang produktong "
+        "kapareho ng kategorya: {options}. Produkto lang ang isagot.",
+        rewriting="Isulat muli ang hiling na ito bilang maikling search query: brand, saka ang "
+        "produkto kasama ang kulay nito, at wala nang iba.\n{request}",
+        request="Hello po, kailangan ko ng regalo para sa kapatid ko. Gusto yata niya ang gawa ng "
+        "{brand}: bagay sa kanya ang {item}. Salamat po!",
+        attributes="Kunin ang mga katangiang ito ng produkto bilang isang JSON object: {keys}.\n"
+        "{title}",
+        brand="Anong brand ang gumawa ng produktong ito? Brand lang ang isagot.\n{title}",
+        fits="puwede rin sa {other}",
+        relevance="Query: {query}\nProdukto: {title}\nGaano kaugnay ang produkto sa query? "
+        "{exact}: tugma ang produkto at kulay; {substitute}: ibang kulay; {irrelevant}: ibang "
+        "produkto. Isagot ang isa sa mga salitang iyon.",
+        grades=("eksakto", "pamalit", "malayo"),
+        address="Kunin ang address bilang isang JSON object na may mga key na name, street, "
+        "number, city at postcode.\n{line}",
+        address_line="{name}, {number} {street}, {city} {postcode}",
+        cities=("Quezon City", "Davao City", "Cebu City", "Baguio City"),
+        streets=("Kalye Rizal", "Kalye Mabini", "Kalye Bonifacio", "Kalye Luna"),
+        selling_points="Sumulat ng tatlong selling point ng produktong ito, bawat isa sa linyang "
+        "nagsisimula sa asterisk (*): ang brand, kulay at presyo nito.\n{item}, {brand}, {price}",
+        matching="Iisang produkto ba ang dalawang alok na ito? Isagot ang {same} o {different}.\n"
+        "A: {left}\nB: {right}",
+        same="pareho",
+        different="magkaiba",
+        price="Bumili si {name} ng {count} piraso ({item}), {price} bawat isa, at nagbayad ng "
+        "{paid}. Magkano ang sukli? Isagot ang numero.",
+    ),
 }
 """By the tag of the language."""

@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.rows import Message, Problem, Role
 from tasks.curation.marketplace.ecommerce.cases import TASKS, draw_case
-from tasks.curation.marketplace.words import LANGUAGES
+from tasks.curation.marketplace.words import MARKETS
 from tasks.gym.table import VERIFIERS
 
 CASES = 40
@@ -34,7 +34,7 @@ def test_the_solution_of_a_case_is_right_and_its_blunder_wrong_in_every_language
     for _ in range(CASES):
         items = draw_case(task, rng)
 
-        assert [language.tag for language in LANGUAGES] == [item.language for item in items]
+        assert [language.tag for language in MARKETS] == [item.language for item in items]
         for item in items:
             assert verdict(item, item.careful).solved, (item.prompt, item.solution)
             assert not verdict(item, item.hasty).solved, (item.prompt, item.blunder)
