@@ -58,7 +58,7 @@ _OTHER_TAGS = {
     tag: language
     for language, tags in {
         "zh": "cmn zho chi", "en": "eng", "id": "in ind", "ms": "zsm msa may", "pt": "por",
-        "th": "tha", "vi": "vie", "tl": "tgl", "es": "spa", "fr": "fra fre", "de": "deu ger",
+        "th": "tha", "vi": "vie", "fil": "tgl tl", "es": "spa", "fr": "fra fre", "de": "deu ger",
         "it": "ita", "ja": "jpn", "ko": "kor", "nl": "nld dut", "ru": "rus", "ar": "ara",
         "hi": "hin", "tr": "tur", "pl": "pol", "he": "iw", "yi": "ji", "ro": "mo",
     }.items()

@@ -57,6 +57,8 @@ LICENCES = {
     "esci": "Apache-2.0",
     "xcopa": "CC-BY-4.0",
     "global_mmlu_lite": "Apache-2.0",
+    "sea_belebele": "CC-BY-SA-4.0",
+    "sea_causal": "CC-BY-4.0",
     "nusax_translation": "CC-BY-SA-4.0",
     "wisesight": "CC0-1.0",
 }
