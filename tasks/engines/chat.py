@@ -9,7 +9,7 @@ where tokens become text and taken away where text becomes tokens.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -216,16 +216,74 @@ def render_prompts(
         tokenizer_kwargs={"verbose": False},
     )
     prompts = [np.asarray(tokens, dtype=np.int32) for tokens in batch]
-    opening = opening_of(tokenizer).split()
     for dialogue, tokens in zip(dialogues, prompts, strict=True):
-        end = _BEGUN.search(str(tokenizer.decode(tokens[-_END_TOKENS:].tolist())))
-        if end is not None and end[0].split() != opening:
-            raise DataError(
-                f"the chat template ends the prompt of {dialogue[-1].content[:60]!r} with "
-                f"{end[0].strip()!r}, and others with {opening_of(tokenizer).strip()!r}. Leave out "
-                "what switches the thinking in this dialogue, or correct the template."
-            )
+        _check_opening(tokenizer, tokens, dialogue[-1].content)
     return prompts
+
+
+def chat_text(
+    tokenizer: PreTrainedTokenizerBase,
+    turns: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+) -> str:
+    """Write a chat as a server is sent it, up to the start of the assistant's response.
+
+    Args:
+        tokenizer: has the chat template.
+        turns: of one chat, which may call functions; no text in them opens or closes a turn.
+        tools: functions on offer, of which the same holds.
+
+    Raises:
+        DataError: the template cannot write it.
+    """
+    broken = control_tokens(tokenizer).broken
+    try:
+        return str(
+            tokenizer.apply_chat_template(
+                _each_text(turns, broken),
+                tools=_each_text(tools, broken) or None,
+                add_generation_prompt=True,
+                tokenize=False,
+            )
+        )
+    except Exception as error:  # a template is a program, and the request is its input
+        raise DataError(f"the chat template cannot write this chat: {error}") from error
+
+
+def chat_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> NDArray[np.int32]:
+    """Tokenise what `chat_text` has written, as `render_prompts` does.
+
+    Raises:
+        DataError: the chat template begins the response otherwise than in other chats.
+    """
+    batch = tokenizer([text], add_special_tokens=False, verbose=False)["input_ids"]
+    tokens = np.asarray(batch[0], dtype=np.int32)
+    _check_opening(tokenizer, tokens, text)
+    return tokens
+
+
+def _check_opening(
+    tokenizer: PreTrainedTokenizerBase, tokens: NDArray[np.int32], text: str
+) -> None:
+    """Refuse a prompt that says another beginning of its response than others do."""
+    end = _BEGUN.search(str(tokenizer.decode(tokens[-_END_TOKENS:].tolist())))
+    if end is not None and end[0].split() != opening_of(tokenizer).split():
+        raise DataError(
+            f"the chat template ends the prompt of {text[:60]!r} with "
+            f"{end[0].strip()!r}, and others with {opening_of(tokenizer).strip()!r}. Leave out "
+            "what switches the thinking in this dialogue, or correct the template."
+        )
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value of JSON with every text in it changed, keys included."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(str(key)): _each_text(one, change) for key, one in value.items()}
+    if isinstance(value, Sequence):
+        return [_each_text(one, change) for one in value]
+    return value
 
 
 _BEGUN = re.compile(r"(?:<think>\s*)?(?:</think>\s*)?\Z")

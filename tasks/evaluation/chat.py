@@ -4,7 +4,8 @@ A line that begins with a colon is a command: `:samples` lists prompts of the he
 asks one of them, `:thinking off` and `on` switch the mode of a hybrid model.
 
 `--serve PORT` answers POST /v1/chat/completions as OpenAI's interface does, for this machine only.
-What such a request asks for and is not here (streams, several answers, tools) is refused by name.
+`tools` may be called, in the form of the chat template (`functions`). What a request asks for and
+is not here (streams, several answers, a call that has to be made) is refused by name.
 Every answer names the sha256 of the model's folder (`system_fingerprint`), and one to a challenge
 in `user` proves it (`tasks/provenance/lineage/signatures/served.py`).
 Larger models and many users are vLLM's business: the model card has its command.
@@ -22,11 +23,10 @@ from functools import cache
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import click
 import numpy as np
-from jinja2 import TemplateError
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -35,10 +35,11 @@ from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.rows import Message, Problem, Role
 from data_schemas.settings import ChatSettings
 from data_schemas.texts import on_one_line
-from tasks.engines.chat import load_tokenizer, render_prompt, response_text
+from tasks.engines.chat import chat_text, chat_tokens, load_tokenizer, response_text
 from tasks.engines.protocols import Request, RolloutEngine, Sampling
 from tasks.engines.select import open_rollout
 from tasks.errors import DataError, EngineError, SettingsError
+from tasks.evaluation.functions import MOST_FUNCTIONS, ChatTurn, Tool, calls_in, offer_of
 from tasks.gym.degenerate import spread
 from tasks.gym.judging.chat_client import PROOF
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
@@ -50,6 +51,7 @@ from tasks.gym.serving.endpoint import (
     listen,
     request_of,
 )
+from tasks.models import chat_trial
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder, local_folder, read_config, with_chat
 from tasks.provenance.lineage.base_model import Origin, find_base
@@ -93,7 +95,11 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    messages: tuple[Message, ...] = Field(min_length=1)
+    messages: tuple[ChatTurn, ...] = Field(min_length=1)
+    tools: tuple[Tool, ...] = Field(default=(), max_length=MOST_FUNCTIONS)
+    tool_choice: Literal["auto", "none"] = "auto"
+    """none: the functions stand in the prompt, and no call is read, as in vLLM."""
+    parallel_tool_calls: bool = Field(default=True, strict=True)
     model: str = ""
     """Any name: one model is served."""
     max_tokens: int | None = Field(default=None, ge=1, le=MAX_TOKENS)
@@ -136,6 +142,7 @@ class DialogueModel:
         positions = read_config(folder).get("max_position_embeddings")
         self._positions = positions if isinstance(positions, int) else None
         self._longest = max(map(len, self.tokenizer.get_vocab()))
+        self.call_form = chat_trial.call_form(folder)
 
     def switch_thinking(self, *, on: bool) -> None:
         """Render all further prompts in one mode of a hybrid model.
@@ -146,7 +153,9 @@ class DialogueModel:
         with with_chat(self._folder, ChatSettings(arguments={THINKING: on})) as folder:
             self.tokenizer = load_tokenizer(folder)
 
-    def prompt_of(self, turns: Sequence[Message], sampling: Sampling) -> NDArray[np.int32] | None:
+    def prompt_of(
+        self, turns: Sequence[ChatTurn], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> NDArray[np.int32] | None:
         """Tokenise a dialogue; None if it and its answer do not fit the positions.
 
         Tokenising takes time with the length of a text. One that has more characters than the
@@ -155,16 +164,22 @@ class DialogueModel:
         room = None if self._positions is None else self._positions - sampling.max_new_tokens
         if room is not None and sum(len(one.content) for one in turns) > room * self._longest:
             return None
-        prompt = render_prompt(self.tokenizer, turns)
+        offer = offer_of(tools, self.call_form)
+        text = chat_text(self.tokenizer, [one.for_template() for one in turns], offer)
+        if room is not None and len(text) > room * self._longest:
+            return None
+        prompt = chat_tokens(self.tokenizer, text)
         return None if room is not None and len(prompt) > room else prompt
 
-    def answer(self, turns: Sequence[Message], sampling: Sampling) -> Rollout:
+    def answer(
+        self, turns: Sequence[ChatTurn], sampling: Sampling, tools: Sequence[Tool] = ()
+    ) -> Rollout:
         """Continue a dialogue; one at a time.
 
         Raises:
             SettingsError: the dialogue is longer than the positions of the model.
         """
-        prompt = self.prompt_of(turns, sampling)
+        prompt = self.prompt_of(turns, sampling, tools)
         if prompt is None:
             room = max(0, (self._positions or 0) - sampling.max_new_tokens)
             raise SettingsError(
@@ -182,11 +197,11 @@ class Conversation:
     def __init__(self, model: DialogueModel, sampling: Sampling) -> None:
         self._model = model
         self._sampling = sampling
-        self._turns: list[Message] = []
+        self._turns: list[ChatTurn] = []
 
     def begin(self, turns: Sequence[Message]) -> None:
         """Forget the turns so far, and begin with others."""
-        self._turns = list(turns)
+        self._turns = [ChatTurn(role=one.role, content=one.content) for one in turns]
 
     def answer(self, text: str) -> str:
         """Answer a user's turn; what the model thinks is shown, and is no part of later prompts.
@@ -194,7 +209,7 @@ class Conversation:
         Raises:
             SettingsError: the turn alone is longer than the positions of the model.
         """
-        self._turns.append(Message(role=Role.USER, content=text))
+        self._turns.append(ChatTurn(role=Role.USER, content=text))
         while len(self._turns) > 1 and self._model.prompt_of(self._turns, self._sampling) is None:
             del self._turns[:2]
         try:
@@ -204,7 +219,7 @@ class Conversation:
             raise
         response = response_text(self._model.tokenizer, rollout.response_tokens.tolist()).strip()
         content = (split_thought(response)[1] or "").strip()
-        self._turns.append(Message(role=Role.ASSISTANT, content=content))
+        self._turns.append(ChatTurn(role=Role.ASSISTANT, content=content))
         return response
 
 
@@ -234,14 +249,14 @@ def serve(
     def complete(body: bytes) -> bytes:
         request = request_of(body, ChatRequest)
         try:
-            rollout = model.answer(request.messages, _sampling_of(request, sampling))
-        except (SettingsError, DataError, TemplateError) as error:  # a template may refuse turns
+            rollout = model.answer(request.messages, _sampling_of(request, sampling), request.tools)
+        except (SettingsError, DataError) as error:
             raise RequestRefusal(HTTPStatus.BAD_REQUEST, "cannot_answer", str(error)) from error
         except EngineError as error:
             raise RequestRefusal(
                 HTTPStatus.SERVICE_UNAVAILABLE, "engine_error", str(error)
             ) from error
-        reply = _completion(model, name, rollout)
+        reply = _completion(model, name, rollout, request)
         if weights:
             reply["system_fingerprint"] = weights
             if signer is not None and request.user.startswith(CHALLENGE):
@@ -268,28 +283,41 @@ def _sampling_of(request: ChatRequest, default: Sampling) -> Sampling:
     )
 
 
-def _completion(model: DialogueModel, name: str, rollout: Rollout) -> dict[str, object]:
+def _completion(
+    model: DialogueModel, name: str, rollout: Rollout, request: ChatRequest
+) -> dict[str, object]:
     """Return the body of an answer, as vLLM 0.30 does with its reasoning parser deepseek_r1."""
-    reasoning, content = split_thought(
-        response_text(model.tokenizer, rollout.response_tokens.tolist())
-    )
-    message = {"role": "assistant", "reasoning": reasoning, "content": content}
+    message, calls = _message(model, rollout, request)
     num_prompt, num_response = len(rollout.prompt_tokens), len(rollout.response_tokens)
     is_cut = rollout.stop_reason is StopReason.LENGTH
+    reason = "tool_calls" if calls else "length" if is_cut else "stop"
     return {
         "id": f"chatcmpl-{time.time_ns():x}",
         "object": "chat.completion",
         "created": int(time.time()),
         "model": name,
-        "choices": [
-            {"index": 0, "message": message, "finish_reason": "length" if is_cut else "stop"}
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         "usage": {
             "prompt_tokens": num_prompt,
             "completion_tokens": num_response,
             "total_tokens": num_prompt + num_response,
         },
     }
+
+
+def _message(
+    model: DialogueModel, rollout: Rollout, request: ChatRequest
+) -> tuple[dict[str, Any], bool]:
+    """Return the assistant's turn, and whether it calls functions."""
+    reasoning, content = split_thought(
+        response_text(model.tokenizer, rollout.response_tokens.tolist())
+    )
+    calls: list[dict[str, Any]] = []
+    if content is not None and request.tools and request.tool_choice == "auto":
+        several = request.parallel_tool_calls
+        content, calls = calls_in(content, request.tools, model.call_form, several=several)
+    message = {"role": "assistant", "reasoning": reasoning, "content": content}
+    return message | ({"tool_calls": calls} if calls else {}), bool(calls)
 
 
 def split_thought(response: str) -> tuple[str | None, str | None]:

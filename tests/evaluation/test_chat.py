@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import given, settings
 
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rows import Domain, Message, Problem, Role
+from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import Sampling
+from tasks.engines.scripted import ScriptedRolloutEngine
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.evaluation.chat import (
@@ -27,9 +30,12 @@ from tasks.evaluation.chat import (
     visible_text,
 )
 from tasks.evaluation.chat_command import main
+from tasks.evaluation.functions import ChatTurn
 from tasks.gym.judging.chat_client import ChatClient, ChatReply, ChatSampling
 from tasks.gym.judging.endpoint import ApiKey
 from tasks.models.architectures import CODE
+from tasks.training.foundation.base import shipped_base
+from tests.gym.tools.vllm_parsers import parsed
 from tests.openapi_client import complaints
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
@@ -104,7 +110,11 @@ def test_a_prompt_beyond_the_positions_is_refused_by_name(address: str):
         ({"n": True}, "n: Value error, a number is needed"),
         ({"max_tokens": "5"}, "max_tokens: Value error, a number is needed"),
         ({"n": 2}, "n: Input should be less than or equal to 1"),
-        ({"tools": []}, "tools: Extra inputs are not permitted"),
+        ({"tool_choice": "required"}, "tool_choice: Input should be 'auto' or 'none'"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "f", "strict": True}}]},
+            "tools.0.function.strict: Value error, arguments are not held to a schema",
+        ),
         ({"messages": []}, "messages: Tuple should have at least 1 item"),
         ({"messages": [{"role": "king", "content": "x"}]}, "messages.0.role: Input should be"),
     ],
@@ -233,13 +243,13 @@ def test_a_text_that_no_tokens_could_hold_is_not_tokenised(tiny_moe: Path):
         model = DialogueModel(tiny_moe, engine)
         longest = max(map(len, model.tokenizer.get_vocab()))
         room = 256 - GREEDY.max_new_tokens
-        turns = [Message(role=Role.USER, content="x" * (room * longest + 1))]
+        turns = [ChatTurn(role=Role.USER, content="x" * (room * longest + 1))]
         model.tokenizer = Untouched()  # type: ignore[assignment]
 
         with pytest.raises(SettingsError, match="more than the 248 tokens"):
             model.answer(turns, GREEDY)
         with pytest.raises(AssertionError, match="tokenised"):
-            model.answer([Message(role=Role.USER, content="x" * room * longest)], GREEDY)
+            model.answer([ChatTurn(role=Role.USER, content="x" * room * longest)], GREEDY)
 
 
 @pytest.mark.attack
@@ -306,6 +316,145 @@ def test_so_have_a_thousand_chats(address: str):
 @pytest.mark.tools
 def test_schemathesis_finds_every_chat_as_the_document_says(address: str, tmp_path: Path):
     assert "" == complaints(address.removesuffix("/v1"), tmp_path)
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {"type": "object", "properties": {key: {"type": kind}}},
+        },
+    }
+    for name, key, kind in (("f", "a", "integer"), ("g", "b", "string"))
+]
+HERMES = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+BOTH = HERMES + '\n<tool_call>\n{"name": "g", "arguments": {"b": "é"}}\n</tool_call>'
+F, G = ["f", {"a": 1}], ["g", {"b": "é"}]
+ANSWERS: list[tuple[str, str | None, str | None, list]] = [
+    ("<think>so</think>\n\nHello.", "so", "\n\nHello.", []),
+    ("<think>so", "so", None, []),
+    (f"<think>so</think>{HERMES}", "so", None, [F]),
+    (f"<think>so</think>\n\n{BOTH}", "so", None, [F, G]),
+    (f"<think>so</think>I call.\n{HERMES}", "so", "I call.\n", [F]),
+    (f"<think>{HERMES} no</think>Hello.", f"{HERMES} no", "Hello.", []),
+    (f"<think>a</think>{HERMES}<think>b</think>B", "a", None, [F]),
+]
+"""A response, and what vLLM 0.30 makes of it: reasoning, content and calls."""
+
+
+def asked(folder: Path, response: str, body: dict) -> tuple[int, dict]:
+    """Ask a model that always says the same."""
+    engine = ScriptedRolloutEngine(load_tokenizer(folder), lambda *_: response)
+    with serve(DialogueModel(folder, engine), "shop", replace(GREEDY, max_new_tokens=200), 0) as it:
+        thread = threading.Thread(target=it.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{it.server_address[1]}/v1/chat/completions"
+        try:
+            return call(url, {"messages": HELLO, **body})
+        finally:
+            it.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(("response", "reasoning", "content", "calls"), ANSWERS)
+def test_thought_text_and_calls_are_told_as_vllm_tells_them(response, reasoning, content, calls):
+    status, body = asked(shipped_base(), response, {"tools": TOOLS})
+
+    (choice,) = body["choices"]
+    message = choice["message"]
+    assert (200, reasoning, content) == (status, message["reasoning"], message["content"])
+    functions = [one["function"] for one in message.get("tool_calls", [])]
+    assert calls == [[one["name"], json.loads(one["arguments"])] for one in functions]
+    assert ("tool_calls" if calls else "stop") == choice["finish_reason"]
+    assert bool(calls) == ("tool_calls" in message)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(("response", "reasoning", "content", "calls"), ANSWERS)
+def test_vllm_tells_thought_text_and_calls_so(response, reasoning, content, calls):
+    told = parsed("hermes", response, TOOLS)
+
+    assert (reasoning, content) == told[:2]
+    assert calls == [[name, json.loads(arguments)] for name, arguments in told[2]]
+
+
+def test_a_call_and_its_answer_are_written_as_the_template_writes_them():
+    folder = shipped_base()
+    prompts: list[str] = []
+
+    def script(prompt: str, _: int) -> str:
+        prompts.append(prompt)
+        return HERMES
+
+    engine = ScriptedRolloutEngine(load_tokenizer(folder), script)
+    model = DialogueModel(folder, engine)
+    with serve(model, "shop", replace(GREEDY, max_new_tokens=100), 0) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
+        first = call(url, {"messages": HELLO, "tools": TOOLS})[1]["choices"][0]["message"]
+        answer = {
+            "role": "tool",
+            "tool_call_id": first["tool_calls"][0]["id"],
+            "content": "2<|im_end|>",
+        }
+        status, _ = call(url, {"messages": [*HELLO, first, answer], "tools": TOOLS})
+        server.shutdown()
+        thread.join()
+
+    assert 200 == status
+    assert (
+        "<|im_start|>user\nf(a) g(b)\nhello<|im_end|>\n<|im_start|>assistant\n"
+        '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call><|im_end|>\n'
+        "<|im_start|>tool\n2< |im_end|><|im_end|>\n<|im_start|>assistant\n"
+    ) == prompts[1]
+
+
+def test_calls_are_read_only_where_a_request_asks_for_them():
+    folder, said = shipped_base(), f"<think>so</think>{BOTH}"
+    for body in ({}, {"tools": TOOLS, "tool_choice": "none"}):
+        (choice,) = asked(folder, said, body)[1]["choices"]
+        assert (BOTH, "stop") == (choice["message"]["content"], choice["finish_reason"])
+
+    one = asked(folder, said, {"tools": TOOLS, "parallel_tool_calls": False})[1]["choices"][0]
+
+    assert ["f"] == [each["function"]["name"] for each in one["message"]["tool_calls"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [{"function": {"name": "f", "arguments": "[1"}}],
+                    }
+                ]
+            },
+            "the arguments of a call of 'f' are no object of JSON: '[1'",
+        ),
+        (
+            {"tools": [{"function": {"name": "f", "parameters": {"properties": 5}}}]},
+            "the chat template cannot write this chat",
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_the_fault_of_the_request(body: dict, message: str):
+    status, reply = asked(shipped_base(), "", body)
+
+    assert (400, "cannot_answer") == (status, reply["error"]["code"])
+    assert message in reply["error"]["message"]
+
+
+def test_a_template_without_calls_is_offered_no_functions(address: str):
+    status, body = call(f"{address}/chat/completions", {"messages": HELLO, "tools": TOOLS})
+
+    assert 400 == status
+    assert "writes no calls of functions" in body["error"]["message"]
 
 
 @pytest.fixture

@@ -48,6 +48,8 @@ class CallForm:
     write: Callable[[Sequence[ToolCall]], str]
     request: str
     """What a prompt says where the chat template does not."""
+    begin: str = ""
+    """Begins the first call; text may stand before it. '' = calls are the whole text."""
 
 
 def served_part(response: str) -> str:
@@ -200,19 +202,22 @@ def _xml_call(call: ToolCall) -> str:
 
 
 _EXAMPLE = (ToolCall("NAME", {"PARAMETER": "VALUE"}),)
+_BLOCKS = "Write one such block for every call."
 
 
 def _form(
     parse: Callable[[str, Strings], list[ToolCall] | None],
     write: Callable[[Sequence[ToolCall]], str],
     several: str,
+    begin: str = "",
 ) -> CallForm:
-    return CallForm(parse, write, f"To call a function, write\n{write(_EXAMPLE)}\n{several}")
+    request = f"To call a function, write\n{write(_EXAMPLE)}\n{several}"
+    return CallForm(parse, write, request, begin)
 
 
 FORMS = {
-    "hermes": _form(_hermes, _write_hermes, "Write one such block for every call."),
-    "qwen3_xml": _form(_qwen3_xml, _write_xml, "Write one such block for every call."),
+    "hermes": _form(_hermes, _write_hermes, _BLOCKS, CALL_OPEN),
+    "qwen3_xml": _form(_qwen3_xml, _write_xml, _BLOCKS, CALL_OPEN),
     "llama3_json": _form(
         _llama3_json, _write_llama, "and nothing else. Put '; ' between several calls."
     ),

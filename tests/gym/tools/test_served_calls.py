@@ -9,7 +9,7 @@ import pytest
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.table import score_batch
 from tasks.gym.tools.forms import FORMS
-from tasks.training.foundation.base import shipped_base
+from tests.gym.tools.vllm_parsers import opened, parsed
 
 F, G = {"name": "f", "parameters": {"a": 1}}, {"name": "g", "parameters": {"b": "x"}}
 HERMES = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
@@ -142,14 +142,6 @@ def serve(name: str, response: str, calls: list[dict], *, stream: bool) -> list[
 
     The request offers the functions of `calls`, with the types of their arguments.
     """
-    from transformers import AutoTokenizer
-    from vllm.entrypoints.openai.chat_completion.protocol import (  # pyright: ignore
-        ChatCompletionRequest,
-    )
-    from vllm.parser import ParserManager  # pyright: ignore
-
-    tokenizer = AutoTokenizer.from_pretrained(shipped_base())
-    tokenizer.add_tokens(["<|python_tag|>"], special_tokens=True)  # llama3_json asks for it
     tools = [
         {
             "type": "function",
@@ -166,20 +158,11 @@ def serve(name: str, response: str, calls: list[dict], *, stream: bool) -> list[
         }
         for one in calls
     ]
-    request = ChatCompletionRequest(
-        model="m", messages=[{"role": "user", "content": "q"}], tools=tools, tool_choice="auto"
-    )
-    made = ParserManager.get_parser(
-        tool_parser_name=name, reasoning_parser_name="deepseek_r1", enable_auto_tools=True
-    )
-    parser = made(tokenizer, request.tools, chat_template_kwargs={})
-    ids = tokenizer(response, add_special_tokens=False)["input_ids"]
     if not stream:
-        _, _, results = parser.parse(
-            response, request, enable_auto_tools=True, model_output_token_ids=ids
-        )
-        pairs = [(one.name, one.arguments) for one in results or []]
+        pairs = parsed(name, response, tools)[2]
     else:
+        tokenizer, request, parser = opened(name, tools)
+        ids = tokenizer(response, add_special_tokens=False)["input_ids"]
         parts: dict[int, list[str]] = {}
         before, first = "", 0
         for end in range(1, len(ids) + 1):
