@@ -122,7 +122,7 @@ def decide(
         too_small |= {one.suite for one in slices if one.problems < MIN_PROBLEMS}
     rules += _floors(candidate)
     for name in references:
-        rules += _above_echoes(name, candidate, suites, by_suite)
+        rules += _above_echoes(name, candidate, by_suite)
         rules += _above_baselines(name, candidate, suites, by_suite)
     rules += _answers(settings, candidate, suites, [parents[name] for name in references])
     rules += mismatch.rules(facts.gates)
@@ -295,21 +295,28 @@ def _floors(candidate: EvaluationReport) -> Iterator[Rule]:
 
 
 def _above_echoes(
-    name: str,
-    candidate: EvaluationReport,
-    suites: Mapping[str, SuiteScore],
-    by_suite: Mapping[tuple[str, str], Comparison],
+    name: str, candidate: EvaluationReport, by_suite: Mapping[tuple[str, str], Comparison]
 ) -> Iterator[Rule]:
-    """Refuse a gain in a family where a text that does no task earns as much as the candidate."""
+    """Refuse a gain in a family where a text that does no task earns for certain as much.
+
+    Where the interval reaches both sides, the family is at its floor, and no gain counts it.
+    """
     for echo in candidate.echoes:
-        suite, comparison = suites.get(echo.suite), by_suite.get((name, echo.suite))
-        if suite is None or comparison is None or comparison.difference <= 0.0:
+        comparison = by_suite.get((name, echo.suite))
+        if comparison is None or comparison.difference <= 0.0:
             continue
-        score = suite.score if echo.difference is None else echo.score + echo.difference
+        if echo.difference is None or echo.low is None or echo.high is None:
+            numbers, passed = "its problems and those of the text have no score in common", False
+        else:
+            numbers = (
+                f"it is {100 * echo.difference:+.1f} points, interval {100 * echo.low:+.1f} to "
+                f"{100 * echo.high:+.1f}"
+            )
+            passed = echo.high > 0.0
         yield (
-            score > echo.score,
-            f"{echo.suite} gained over {name}: its mean score {100 * score:.1f} must exceed "
-            f"the {100 * echo.score:.1f} of a text that does no task ({echo.text})",
+            passed,
+            f"{echo.suite} gained over {name}: {numbers}; the upper end must exceed the "
+            f"{100 * echo.score:.1f} of a text that does no task ({echo.text})",
         )
 
 

@@ -538,18 +538,48 @@ def test_a_candidate_whose_own_chain_is_not_as_recorded_is_refused(problems, tex
     assert text in "".join(decision.reasons)
 
 
-@pytest.mark.parametrize(("free", "released"), [(0.49, True), (0.5, False), (0.9, False)])
-def test_a_gain_in_a_family_must_be_above_what_a_text_without_a_task_earns(
-    free: float, released: bool
+@pytest.mark.parametrize(
+    ("difference", "low", "high", "released"),
+    [
+        (0.1, 0.02, 0.2, True),
+        # A mean above or below says nothing; without maths there is no gain here.
+        (0.1, -0.02, 0.2, False),
+        (-0.1, -0.2, 0.02, False),
+        (0.0, 0.0, 0.0, False),
+        (-0.1, -0.2, -0.02, False),
+    ],
+)
+def test_a_gain_is_refused_where_a_text_without_a_task_earns_as_much_for_certain(
+    difference: float, low: float, high: float, released: bool
 ) -> None:
-    echo = EchoScore(suite="domain:maths", text="prompt", score=free, accuracy=0.0, problems=20)
+    echo = EchoScore(
+        suite="domain:maths",
+        text="prompt",
+        score=0.4,
+        accuracy=0.0,
+        problems=20,
+        difference=difference,
+        low=low,
+        high=high,
+    )
     candidate = scores().model_copy(update={"echoes": (echo,)})
     parents = {"base": scores("base"), "merged": scores("merged")}
 
     decision = decide(ReleaseSettings(), candidate, parents, better_than_both())
 
     assert released == decision.released
-    assert any("does no task (prompt)" in reason for reason in decision.reasons)
+    rule = "the upper end must exceed the 40.0 of a text that does no task (prompt)"
+    assert (high <= 0.0) == any(rule in reason for reason in failures(decision))
+
+
+def test_a_gain_that_was_not_compared_with_a_text_without_a_task_is_refused() -> None:
+    echo = EchoScore(suite="domain:maths", text="prompt", score=0.1, accuracy=0.0, problems=20)
+    candidate = scores().model_copy(update={"echoes": (echo,)})
+    parents = {"base": scores("base"), "merged": scores("merged")}
+
+    decision = decide(ReleaseSettings(), candidate, parents, better_than_both())
+
+    assert any("have no score in common" in reason for reason in failures(decision))
 
 
 @pytest.mark.parametrize(("accuracy", "released"), [(0.2, True), (0.99, False)])
