@@ -89,7 +89,7 @@ _SMALLER: Mapping[str, tuple[tuple[str, str, int], ...]] = {
         ("hours?|hrs?|h", "minutes?|mins?|min", 60),
         ("minutes?|mins?|min", "seconds?|secs?|s", 60),
         ("years?", "months?", 12),
-        ("feet|foot|ft", "inch(?:es)?", 12),
+        ("feet|foot|ft", r"inch(?:es)?|in(?=\.?\s*(?:$|[,;)}]))", 12),
         ("met(?:er|re)s?|m", "centimet(?:er|re)s?|cm", 100),
         ("kilomet(?:er|re)s?|km", "met(?:er|re)s?|m", 1000),
         ("kilograms?|kg", "grams?|g", 1000),

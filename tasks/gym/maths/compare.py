@@ -58,14 +58,19 @@ STEPS = tuple(
 
 # "0.333333", "-.666667".
 _ROUNDED = re.compile(rf"-?\d*\.\d{{{ROUNDED_PLACES},}}")
-# "30.52", "0.458", "USD 12.55".
-_ROUNDED_GOLD = re.compile(rf"(?:[A-Z]{{3}} )?(-?\d*\.\d{{{GOLD_PLACES},}})")
+# "30.52", "0.458", "USD 12.55", "41.4%", of which 0.414 is the share.
+_ROUNDED_GOLD = re.compile(
+    rf"(?:[A-Z]{{3}} )?(?:(?P<number>-?\d*\.\d{{{GOLD_PLACES},}})|"
+    r"(?P<percent>-?\d+\.\d+)\s?\\?%(?: per 100)?)"
+)
 # "1,22"
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
 # What `repeating` makes of "0.\\overline{123}", which is no other way to write the gold 0.123.
-_PERIOD = re.compile(r"-?\(\\frac\{\d+\}\{\d+\}\)")
+PERIOD = re.compile(r"-?\(\\frac\{\d+\}\{\d+\}\)")
 # "f(x)"
 _CALL = re.compile(r"([A-Za-z]\w*)\(([A-Za-z])\)")
+# "xy", "abc"
+_PRODUCT = re.compile(r"[a-z]{2,3}")
 # "x", "(a)", "(iv)"
 _COORDINATE = re.compile(r"[A-Za-z]|\([a-jvx\d]{1,4}\)")
 _MARKED = re.compile(r"[-+*/^!'|<>=]")
@@ -95,6 +100,7 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
         ("unread", _unread),
         ("approximation", _approximate),
         ("equation", _equations),
+        ("date", _dates),
         ("words", _words),
         ("congruence", _congruent),
         ("based", _based),
@@ -105,7 +111,8 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
     gold, other = _along(gold, other), _along(other, gold)
     kinds = {gold.kind, other.kind}
     if kinds == {"value"}:
-        return _values_agree(gold, other, tolerance)
+        as_curve = _is_curve(gold) and not other.name and _solves(gold, other)
+        return as_curve or _values_agree(gold, other, tolerance)
     if not kinds <= INTERVALS or len(kinds) > 1:
         verdict = same_region(gold, other, lambda part: _evaluated(part.term))
         if verdict is not None:
@@ -144,6 +151,9 @@ def _with_argument_of(gold: Answer, other: Answer) -> Answer:
 
 
 def _unread(gold: Answer, other: Answer) -> bool | None:
+    r"""Compare (\pm 1, \pm 2) with a gold that has all its points; nothing else is decided."""
+    if gold.kind == "list" and other.parts and _unordered(gold.parts, other.parts, None):
+        return True
     return None
 
 
@@ -192,7 +202,7 @@ def _equations(gold: Answer, other: Answer) -> bool | None:
     if gold.kind != "equation" and not (gold.name and other.kind == "equation"):
         return _chain(other) and same(gold, other.parts[-1])
     if other.kind != "equation" and not other.name:
-        return False  # a + 3z = 0 asks for more than 0
+        return _solves(gold, other)  # a + 3z = 0 asks for more than 0
     ours, theirs = _difference(gold), _difference(other)
     if ours is None or theirs is None:
         return None
@@ -200,6 +210,36 @@ def _equations(gold: Answer, other: Answer) -> bool | None:
     if len(ratios) < 2 or any(not value for value in ratios):
         return None if len(ratios) < 2 else False
     return all(_same_value(ratios[0], value) for value in ratios)
+
+
+def _is_curve(gold: Answer) -> bool:
+    """Say whether a gold with a product as its name, xy = 6, may be the equation of a curve."""
+    return bool(_PRODUCT.fullmatch(gold.name)) and gold.term is not None and not symbols(gold.term)
+
+
+def _solves(gold: Answer, other: Answer) -> bool:
+    """Say whether an answer is the gold, solved for the one unknown that it leaves out.
+
+    The curve `xy = 6` may be stated as `6/x`. Only where it is linear in that unknown, so that no
+    branch is missing.
+    """
+    equation = _difference(gold)
+    if equation is None or other.kind != "value" or other.term is None or not symbols(other.term):
+        return False
+    missing = symbols(equation) - symbols(other.term)
+    if len(missing) != 1 or not symbols(other.term) < symbols(equation):
+        return False
+    (name,) = missing
+    zero, one, two = (
+        substituted(equation, name, LatexTerm("num", value=Fraction(place))) for place in range(3)
+    )
+    bend = minus(LatexTerm("+", (zero, two)), LatexTerm("+", (one, one)))
+    nothing, solved = LatexTerm("num"), substituted(equation, name, other.term)
+    return (
+        _same_term(bend, nothing) is True
+        and _same_term(solved, nothing) is True
+        and _same_term(zero, one) is False
+    )
 
 
 def _chain(equation: Answer) -> bool:
@@ -225,6 +265,9 @@ def _difference(equation: Answer) -> LatexTerm | None:
 
 
 def _words(gold: Answer, other: Answer) -> bool | None:
+    texts = (gold.text, other.text)
+    if all(len(text) == 1 for text in texts) or "\\emptyset" in texts:
+        return gold.text == other.text  # {\emptyset} is not \emptyset
     if gold.kind == other.kind == "words" and gold.text == other.text:
         return True
     if gold.term is not None and other.term is not None:
@@ -233,6 +276,12 @@ def _words(gold: Answer, other: Answer) -> bool | None:
         return False  # N is not -N
     a, b = _plain_words(gold.text), _plain_words(other.text)
     return bool(a) and a == b
+
+
+def _dates(gold: Answer, other: Answer) -> bool:
+    """Compare dates, of which one may leave out its year."""
+    first, second = sorted((gold.text, other.text), key=len)
+    return gold.kind == other.kind and (first == second or (len(first) < 6 and second[5:] == first))
 
 
 def _plain_words(text: str) -> list[str]:
@@ -432,7 +481,7 @@ def _in_radians(answer: Answer, other: Answer) -> LatexTerm | None:
         not answer.unit >= units.DEGREE
         or other.unit
         or other.term is None
-        or not has_pi(other.term)
+        or not (has_pi(other.term) or other.term.name.startswith("arc"))
     ):
         return answer.term
     half_turn = LatexTerm(
@@ -455,7 +504,22 @@ def _rounded(decimal: Answer, exact: Answer) -> bool:
         return False
     if len(decimal.text.partition(".")[2].lstrip("0")) < ROUNDED_DIGITS and abs(inexact(value)) < 1:
         return False  # 0.000000 is no 1/3000000
+    if PERIOD.fullmatch(exact.text) and _is_one_period(decimal.text, value):
+        return False  # 0.142857 has lost the bar
     return -0.5 <= _places_beyond(value, decimal.text) < 1
+
+
+def _is_one_period(decimal: str, value: Fraction) -> bool:
+    """Say whether a decimal ends where the digits of a value repeat for the first time."""
+    places = len(decimal.partition(".")[2])
+    ends = [_ends(value * (10**place - 1)) for place in range(1, places + 1)]
+    period = ends.index(True) + 1 if True in ends else 0
+    once = next(
+        place
+        for place in range(places + 1)
+        if (value * (10**period - 1) * 10**place).denominator == 1
+    )
+    return bool(period) and places == once + period
 
 
 def _rounds_gold(gold: Answer, other: Answer) -> bool:
@@ -465,10 +529,19 @@ def _rounds_gold(gold: Answer, other: Answer) -> bool:
     while a decimal answer with as few places may be the rounding of a wrong value.
     """
     decimal = _ROUNDED_GOLD.fullmatch(gold.text)
-    if not decimal or len(decimal[1].replace(".", "").lstrip("-0")) < GOLD_DIGITS:
+    digits = (decimal["number"] or decimal["percent"]) if decimal else ""
+    if not decimal or len(digits.replace(".", "").lstrip("-0")) < GOLD_DIGITS:
         return False
-    value = None if _PERIOD.fullmatch(other.text) else _endless(other)
-    return value is not None and abs(_places_beyond(value, decimal[1])) <= 0.5
+    value = None if PERIOD.fullmatch(other.text) else _endless(other)
+    if value is not None and decimal["percent"] and gold.text.endswith("per 100"):
+        value = value * 100
+    return value is not None and abs(_places_beyond(value, digits)) <= 0.5
+
+
+def is_share(gold: Answer, share: Answer) -> bool:
+    """Say whether a share in hundredths is the gold, which is in per cent."""
+    exact = rational(share.term)
+    return (exact is not None and exact == rational(gold.term)) or _rounds_gold(gold, share)
 
 
 def _endless(answer: Answer) -> Value | None:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from tasks.algorithms.language_tags import primary
 from tasks.gym.maths import units
 from tasks.gym.maths.amounts import plain_amounts
+from tasks.gym.maths.dates import date_of
 from tasks.gym.maths.latex_terms import LatexTerm, integer, parse_term
 from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
 from tasks.gym.maths.vectors import components, plain_vectors
@@ -94,6 +95,14 @@ _REWRITES = tuple(
         (r"\\lt(?![A-Za-z])", "<"),
         (r"\\gt(?![A-Za-z])", ">"),
         (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
+        # "{}_5C_2", "^5C_2"
+        (r"(?:\{\}|(?<![\w)}]))[\^_]\{?(\d{1,3})\}?\s?C\s?_\{?(\d{1,3})\}?", r"\\binom{\1}{\2}"),
+        # "\operatorname{arctan}", "\text{sin}"; \text{sec} may be seconds
+        (
+            r"\\(?:text|mathrm|operatorname)\s?\{\s?((?:arc)?(?:sin|cos|tan)h?|arc(?:cot|sec|csc)|"
+            r"log|ln|lg)\s?\}(?=\s?[\d\\({^_a-z])",
+            r"\\\1 ",
+        ),
         (r"\{([^{}]*)\\choose(?![A-Za-z])([^{}]*)\}", r"\\binom{\1}{\2}"),
         (r"^([^={}]*)\\choose(?![A-Za-z])([^={}]*)$", r"\\binom{\1}{\2}"),
         (r"\\varnothing(?![A-Za-z])|∅|^\s*\\\{\s*\\\}\s*$", r"\\emptyset "),
@@ -109,6 +118,9 @@ _REWRITES = tuple(
             r"(?:(?:\+|positive\s|plus\s)?\s*+infinity|infinitely\smany)\s*\}?[.\s]*$",
             r"\\infty",
         ),
+        # "7 \text{ goats and } 4 \text{ helicopters}"
+        (r"(?<=\d\s)(\\text\s?\{[A-Za-z ]{1,40}?),?\sand\s?\}\s?(?=\d)", r"\1}, "),
+        (r"(?<=\d)(\\text\s?\{[A-Za-z ]{1,40}?),?\sand\s?\}\s?(?=\d)", r"\1}, "),
         # "12^{\text{th}}", "12th"
         (
             r"(?<=\d)\s?\^?\s?\{?\s?\\(?:text|mathrm)\s?\{\s?(?:st|nd|rd|th)\s?\}\}?|"
@@ -134,6 +146,13 @@ _REWRITES = tuple(
         # The bar of a segment's name; that of a conjugate or a complement is kept.
         (r"\\(?:overline|bar)\s*\{\s*([A-Z]{2,}'*)\s*\}", r"\1"),
         (r"^\{([^{},]*)\}$", r"\1"),
+        # "]0, 1[" and "[0, 1[" are written for (0, 1) and [0, 1)
+        (
+            r"(?<![\w)}\]\s])(?<![\w)}\]]\s)\]\s*([^\[\]()]+[,;][^\[\]()]+?)\s*"
+            r"(?:\[|(?P<closed>\]))(?!\s?[\w(])",
+            lambda match: f"({match[1]}{match['closed'] or ')'}",
+        ),
+        (r"\[\s*([^\[\]()]+[,;][^\[\]()]+?)\s*\[(?=\s*(?:$|[,}]|\\c[au]p|\\\}))", r"[\1)"),
     )
 )
 _LIMIT = r"(?:\{[^{}]*\}|\\?\w)"
@@ -172,6 +191,11 @@ _REPEATING = tuple(
         r"(?P=period){1,40}(?:\.{3}|…|\\[lc]?dots(?![A-Za-z]))",
     )
 )
+# "0.1666 repeating", "0.3 \text{ recurring}": one digit, or a group that is written twice.
+_SAID_TO_REPEAT = re.compile(
+    _DECIMAL + r"\.(?P<once>\d{0,9}?)(?P<period>(?<=\.)\d|(?P<group>\d{1,6}?)(?P=group){1,40})"
+    r"\s?(?:\\text(?:rm)?\s?\{\s?)?(?:\((?:repeating|recurring)\)|(?:repeating|recurring)(?!\w))\}?"
+)
 # "R$", "\$", "US$".
 _MONEY = re.compile(r"R\\?\$|(?:US|NT|HK|S|A|C)?\\\$|US\$")
 # "$" of "$5" and of "5$".
@@ -205,10 +229,11 @@ _FUNCTION = re.compile(r"(?:sqrt|pi|sin|cos|tan|sec|log|ln|exp|mod|choose)(?![A-
 _ANGLE = re.compile(r"(?:sin|cos|tan|sec|csc|cot)(?![A-Za-z])")
 # "1 1/2"
 _MIXED = re.compile(r"(?<![\d.])(\d+) (\d+)/(\d+)(?![\d.])")
-# "x_1", "f(x)", "f^{-1}(x)", "P(A|B)".
+# "x_1", "f(x)", "f^{-1}(x)", "P(A|B)", "(P(x), Q(x))".
 _NAME = re.compile(
     r"\(?(?:\\(?:angle|triangle))?\\?[^\W\d_]+(?:_(?:\{[^{}]*\}|\w)|\^\{-1\})?'*"
-    r"(?:[(,:|]\\?\w+(?:_(?:\{[^{}]*\}|\w))?)*\)?"
+    r"(?:[(,:|]\\?\w+(?:_(?:\{[^{}]*\}|\w))?)*\)?|"
+    r"\((?:[A-Za-z]\([a-z]\),){1,3}[A-Za-z]\([a-z]\)\)"
 )
 # "\begin{pmatrix} 1 \\ 2 \end{pmatrix}"
 _MATRIX = re.compile(
@@ -244,6 +269,15 @@ _REALS = re.compile(
     re.IGNORECASE,
 )
 _EVERY_NUMBER = "(-\\infty,\\infty)"
+_EMPTY = "\\emptyset"
+_NO_SOLUTION = re.compile(
+    "no solutions?|there is no solution|there are no solutions|(?:the )?empty set|"
+    "tidak ada solusi|tidak ada penyelesaian|himpunan kosong|tiada penyelesaian|set kosong|"
+    "vô nghiệm|tập rỗng|tập hợp rỗng|เซตว่าง|无解|無解|空集|sem solução|não há solução|"
+    "conjunto vazio|sin solución|no hay solución|conjunto vacío|walang solusyon|aucune solution|"
+    "ensemble vide|keine lösung|leere menge"
+)
+"""States the empty set, in words."""
 INTERVALS = frozenset({"()", "[)", "(]", "[]"})
 # What conditions on an unknown can be, and what they can be joined to.
 _SETS = INTERVALS | {"set", "union", "intersection", "difference", "complement", "integers"}
@@ -262,6 +296,8 @@ _ENUMERATED = re.compile(r"\(?(?P<label>[a-j]|[ivx]{1,4}|\d)\)\s*(?P<value>[^\s,
 # "i) 5, ii) 6" has no opening brackets, "(a) 1 (b) 2" no comma.
 _UNOPENED = re.compile(r"(?:^|(?<=[,;]\s))([a-j]|[ivx]{1,4}|\d)\)(?=\s)")
 _UNSEPARATED = re.compile(r"(?<=[^,;\s])\s+(?=\((?:[b-j]|[iv]{2,4}|v|[2-9])\)\s+\S)")
+# "Sequence 1: " of "Sequence 1: 2, 3 and Sequence 2: 5, 6"
+_GROUP = re.compile(r"(?:(?<=\d)\s?,?\s?and\s|,\s?)?\b[A-Z][a-z]{2,15}\s\d{1,2}:\s")
 _LABELS = ("abcdefghij", "123456789", ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"))
 # "A: 1", "\text{Alice: } 3", "\text{Alice}: 3"; a part of a ratio has no digit behind it.
 _BY_COLON = re.compile(
@@ -288,8 +324,12 @@ _CONDITIONS = tuple(
         r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?"
         r"\{?\s*[ZNRQC]\s*\}?(?:[\^_]\{?[+*\d>=<]+\}?)*\s*\)?$",
         r"(?:\(|,)\s*(?P<about>[a-z])\s*(?:[<>]=?|\\ne )\s*-?\d+\s*\)?$",
+        # ", n = 1, 2, 3, \ldots"
+        r",\s*(?P<about>[a-z])\s*=\s*(?:-?\d{1,3}\s*,\s*){1,4}(?:\\[lc]?dots|\.{3}|…)\s*$",
     )
 )
+# "0.27 repeating" is 0.2777... or 0.2727...
+_REPEATS = re.compile(r"repeating|recurring")
 # A relation, or a word: "the rent for each room" is a sentence.
 _NO_VALUE = re.compile(r"<=|>=|<|>|\\ne |(?<![\\A-Za-z{])[A-Za-z]{4,}")
 # A word next to other text is not a product of letters.
@@ -300,7 +340,7 @@ _SENTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A kind (value, words, list, set, union, ratio, equation ..., or brackets) and its parts."""
+    """A kind (value, words, date, list, set, ratio, equation ..., or brackets) and its parts."""
 
     kind: str
     text: str
@@ -324,7 +364,8 @@ def parse(text: str, language: str = "en") -> Answer:
     """Read a written answer."""
     if len(text) > MAX_CHARACTERS:
         return Answer("unread", text)
-    return _answer(normalised(text, language), MAX_DEPTH)
+    date = date_of(text, language)
+    return Answer("date", date) if date else _answer(normalised(text, language), MAX_DEPTH)
 
 
 def normalised(text: str, language: str = "en") -> str:
@@ -396,12 +437,13 @@ def repeating(text: str) -> str:
         return text
     for pattern in _REPEATING:
         text = pattern.sub(_fraction_of, text)
-    return text
+    return _SAID_TO_REPEAT.sub(_fraction_of, text) if "r" in text else text
 
 
 def _fraction_of(match: re.Match[str]) -> str:
     whole, once = match["whole"] or "0", match["once"] or ""
     period = re.sub(r"\D", "", match["period"])
+    period = match.groupdict().get("group") or period
     nines = 10 ** len(once) * (10 ** len(period) - 1)
     value = Fraction(int(whole + once + period) - int(whole + once), nines)
     return f"(\\frac{{{value.numerator}}}{{{value.denominator}}})"
@@ -458,6 +500,8 @@ def _answer(text: str, depth: int) -> Answer:
 
 def _constant(text: str, depth: int) -> Answer | None:
     """Read a matrix, or the set of all real numbers."""
+    if text == _EMPTY:
+        return Answer("words", _EMPTY)
     if _REALS.fullmatch(text):
         return _whole("()", _EVERY_NUMBER, ["-\\infty", "\\infty"], depth)
     along = components(text)
@@ -530,7 +574,10 @@ def _joined(text: str, depth: int) -> Answer | None:
 
 def _listed(text: str, depth: int) -> Answer | None:
     if any(_is_ambiguous(piece) for piece in split(text, ",")):
-        return Answer("unread", text)
+        return Answer("unread", text, _every_sign(text, depth))
+    if _GROUP.match(text):
+        flat, groups = _GROUP.subn(", ", text)
+        text = flat.lstrip(", ") if flat.count(",") > groups else text
     text = _UNOPENED.sub(r"(\1)", text)
     text = _UNSEPARATED.sub(", ", text) if _ENUMERATED.match(text) else text
     for separator in ";,":
@@ -666,6 +713,19 @@ def _signed(text: str, level: int, sign: str) -> str:
     return text
 
 
+def _every_sign(text: str, depth: int) -> tuple[Answer, ...]:
+    r"""Return the four points of (\pm 1, \pm 2), if its signs do not go together; () for others."""
+    places = list(_PLUS_MINUS.finditer(text))
+    if len(split(text, ",")) > 1 or len(places) > MAX_LEVELS or "{" in text.replace("\\sqrt{", ""):
+        return ()
+    texts = [text]
+    for match in reversed(places):
+        texts = [
+            f"{one[: match.start()]}{sign}{one[match.end() :]}" for one in texts for sign in "+-"
+        ]
+    return tuple(_answer(one, depth - 1) for one in texts)
+
+
 def _is_ambiguous(text: str) -> bool:
     """Say whether two coordinates have signs, which may go together or not."""
     if text[:1] not in ("(", "[") or "\\mp" in text:
@@ -682,6 +742,10 @@ def _words(text: str) -> Answer | None:
     if not whole and not plain:
         return None
     folded = " ".join(re.sub(r"[^\w\s]", " ", words).casefold().split())
+    if len(folded) == 1:  # N is not n
+        folded = re.sub(r"\W", "", words)
+    if _NO_SOLUTION.fullmatch(folded):
+        return Answer("words", _EMPTY)
     term = parse_term(text) if re.fullmatch(r"[a-z]{3,4}", text) else None
     return Answer("words", folded or text, term=term)
 
@@ -810,7 +874,7 @@ def _inequality(parts: list[str], text: str, depth: int) -> Answer:
 def _value(text: str, whole: str) -> Answer:
     """Read a number or an expression with its unit."""
     value, unit = _without_unit(text)
-    if unit and (HEDGES.search(unit) or ALTERED_AFTER.match(unit)):
+    if unit and (HEDGES.search(unit) or ALTERED_AFTER.match(unit) or _REPEATS.search(unit)):
         return Answer("hedged", whole)
     factor, names = units.scale(unit), units.unit(unit)
     based = _BASED.fullmatch(value)

@@ -11,6 +11,7 @@ from tasks.algorithms.language_tags import primary
 from tasks.gym.denials import denied_after, denied_before
 from tasks.gym.maths import units
 from tasks.gym.maths.compare import same
+from tasks.gym.maths.dates import cut_dates
 from tasks.gym.maths.latex_terms import symbols
 from tasks.gym.maths.numerals import spelled_beside_digits, spelled_out
 from tasks.gym.maths.parse import Answer, parse
@@ -85,7 +86,14 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
     phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
         return ()
-    phrase = spelled_beside_digits(phrase, language)
+    phrase, dates = cut_dates(phrase, language)
+    if len(dates) == 1 and not re.search(r"\d", phrase):
+        return () if HEDGES.search(phrase) else (dates[0][0],)
+    return _stated(spelled_beside_digits(phrase, language), language, leading, by_colon)
+
+
+def _stated(phrase: str, language: str, leading: bool, by_colon: bool) -> tuple[str, ...]:
+    """Return the values that a sentence without dates states."""
     if not leading:
         phrase = _COMPARED_WITH.sub(r"\1", phrase)
     strict = leading and not by_colon and primary(language) == "en"

@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tasks.gym.maths import units
-from tasks.gym.maths.compare import has_pi, rational
+from tasks.gym.maths.compare import PERIOD, has_pi, is_share, rational
 from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
-from tasks.gym.maths.parse import Answer
+from tasks.gym.maths.parse import Answer, parse
 
 # "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
 _PERCENT = re.compile(
@@ -125,9 +125,29 @@ _STEMS = {
 """Parts of words of which each match of a pattern has one: to look for them costs a tenth."""
 # "12:30", "9:05"; 1:4 is no time.
 _TIME = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d(?:\W?[ap]m)?", re.IGNORECASE)
+# "1 to 4", "2 \text{ to } 3"
+_RATIO_IN_WORDS = re.compile(r"([\d.]+) ?(?:\\text ?\{ ?to ?\}|to) ?([\d.]+)")
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 # "5/8", "\frac{5}{8}"
 _SHARE = re.compile(r"\d+/\d+|\\frac\{?\d+\}?\{?\d+\}?")
+# "k = -0.7"
+_ASSIGNED = re.compile(r"(?<![A-Za-z\\\d])([a-z])\s?=\s?-?\d[\d.]*(?=[$,.;]|\s[a-z])")
+_ASCENDING = re.compile(
+    r"(?:smallest|least|lowest|small) to (?:the )?(?:largest|greatest|biggest|highest|large)|"
+    r"(?:ascending|increasing) order|从小到大|從小到大|từ (?:bé|nhỏ) đến lớn|"
+    r"terkecil (?:ke|hingga) terbesar",
+    re.IGNORECASE,
+)
+_DESCENDING = re.compile(
+    r"(?:largest|greatest|biggest|highest|large) to (?:the )?(?:smallest|least|lowest|small)|"
+    r"(?:descending|decreasing) order|从大到小|從大到小|từ lớn đến (?:bé|nhỏ)|"
+    r"terbesar (?:ke|hingga) terkecil",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(r"(?<![A-Za-z])(?:when|(?:what|which) year)(?![A-Za-z])", re.IGNORECASE)
+"""Asks for a year, if the gold is one: a full date states its year."""
+_YEAR = re.compile(r"[12]\d{3}")
+_NAMES_OF_PARTS = "abcdefgh"
 _COUNTERS = frozenset("jklmnt")
 """Letters of parameters; x and y name what is asked for."""
 _CONSTANTS = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
@@ -144,6 +164,8 @@ class AnswerForm:
     """What a problem says about the form of its answer; nothing if its text is not known."""
 
     percent: bool = False
+    hundredths: bool = False
+    """Its text has a number of per cent, or asks for one."""
     dozens: bool = False
     bases: frozenset[int] = frozenset()
     fraction: bool = False
@@ -170,13 +192,15 @@ class AnswerForm:
         bases |= {base for word, base in _NAMED_BASES.items() if word in folded}
         return cls(
             percent=_asks(_PERCENT, text, folded),
+            hundredths="%" in folded or "cent" in folded or _asks(_PERCENT, text, folded),
             dozens="dozen" in folded,
             bases=frozenset(bases),
             fraction=_asks(_FRACTION_OF_ONE, text, folded),
             angle=_angle(text, folded),
             vector=_asks(_VECTOR, text, folded),
             ratio=_asks(_RATIO, text, folded),
-            letters=frozenset(_LETTER.findall(text)),
+            letters=frozenset(_LETTER.findall(_ASSIGNED.sub(" ", text)))
+            - frozenset(_ASSIGNED.findall(text)),
             calls=frozenset(_calls(text)),
             words=text,
             text=_without_layout(text),
@@ -203,6 +227,11 @@ class AnswerForm:
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
+        if self.ratio or gold.kind == "ratio":
+            answer = _to(answer)
+        if answer.kind == "date" and _WHEN.search(self.words) and _YEAR.fullmatch(gold.text):
+            answer = value(answer.text.partition("-")[0], answer)
+        answer = self._counted(self._ordered(answer, gold), gold)
         answer = _in_ones(answer, keep=self.dozens or has_unit(gold, units.DOZEN))
         answer = self._clock(self._in_hundredths(self._free(answer, gold), gold))
         answer = self._percent(self._base(answer, gold), self.in_percent(gold))
@@ -248,19 +277,23 @@ class AnswerForm:
     def _in_hundredths(self, answer: Answer, gold: Answer) -> Answer:
         """Return the fraction 5/8 as 62.5 where per cent are asked for and the gold is no fraction.
 
-        A gold of 0.5 that is a half and not half a per cent keeps its own fraction.
+        A gold of 0.5 that is a half and not half a per cent keeps its own fraction. Where only the
+        gold is in per cent, a share that is equal to it, exactly or rounded, is one: 0.625.
         """
         if not self.in_percent(gold) or has_unit(answer, units.PERCENT) or not answer.term:
             return answer
-        if not _SHARE.fullmatch(answer.text) or re.search(r"/|\\frac", gold.text):
-            return answer
+        in_fraction = re.search(r"/|\\frac", gold.text) and not PERIOD.match(gold.text)
         is_bare = not has_unit(gold, units.PERCENT)
         if is_bare and rational(answer.term) == rational(gold.term):
             return answer
         hundred = LatexTerm("num", value=Fraction(100))
-        return replace(
+        share = replace(
             answer, text=f"{answer.text} of 100", term=LatexTerm("*", (answer.term, hundred))
         )
+        if _SHARE.fullmatch(answer.text) and not in_fraction:
+            return share
+        is_one = not self.hundredths and not answer.unit and is_share(gold, share)
+        return replace(share, term=gold.term) if is_one else answer
 
     def _forms(self, gold: str) -> frozenset[str]:
         whole = _without_layout(gold)
@@ -281,9 +314,40 @@ class AnswerForm:
         both = only_gold | only_answer
         if len(only_gold) != 1 or len(only_answer) != 1 or not self.text or both & self.letters:
             return answer
-        if not both <= _COUNTERS and not both <= _CONSTANTS:
+        # (k, l) = (3x, 5x) says that x is none of those that are asked for.
+        is_parameter = gold.kind == "()" and gold.name.startswith("(")
+        if not both <= _COUNTERS and not both <= _CONSTANTS and not is_parameter:
             return answer
         return _renamed(answer, *only_answer, *only_gold)
+
+    def _ordered(self, answer: Answer, gold: Answer) -> Answer:
+        """Return `a, b, c` as a < b < c where the problem asks from the smallest to the largest."""
+        for sign, asked in (("<", _ASCENDING), (">", _DESCENDING)):
+            names = [name.strip() for name in gold.text.split(sign)]
+            if len(names) > 2 and names == [part.text for part in answer.parts]:
+                return gold if asked.search(self.words) else answer
+        return answer
+
+    def _counted(self, answer: Answer, gold: Answer) -> Answer:
+        """Name numbers of things in the order in which the problem names the things.
+
+        `4 helicopters and 7 goats` is 7, 4 where it asks for goats and helicopters.
+        """
+        if answer.kind != "list" or gold.kind != "list" or any(part.unit for part in gold.parts):
+            return answer
+        folded, places = self.words.casefold(), list[int]()
+        for part in answer.parts:
+            others = frozenset[str]().union(*(one.unit for one in answer.parts if one is not part))
+            found = [folded.find(word) for word in part.unit - others if word in folded]
+            places += [min(found)] if found and part.kind == "value" and not part.name else []
+        if not len(answer.parts) == len(set(places)) <= len(_NAMES_OF_PARTS):
+            return answer
+        ordered = sorted(zip(places, answer.parts, strict=True), key=lambda pair: pair[0])
+        parts = (part for _, part in ordered)
+        named = (
+            replace(part, name=f"({n})") for n, part in zip(_NAMES_OF_PARTS, parts, strict=False)
+        )
+        return replace(answer, parts=tuple(named), text=f"{answer.text} by name")
 
     def in_percent(self, gold: Answer) -> bool:
         """Say whether a bare number is a number of hundredths."""
@@ -345,6 +409,12 @@ def _angle(text: str, folded: str) -> str:
 def has_unit(answer: Answer, unit: frozenset[str]) -> bool:
     """Say whether an answer, or a part of it, has a unit."""
     return answer.unit >= unit or any(has_unit(part, unit) for part in answer.parts)
+
+
+def _to(answer: Answer) -> Answer:
+    """Return the ratio 1:4 for `1 to 4`, which elsewhere is a range."""
+    match = _RATIO_IN_WORDS.fullmatch(answer.text) if not answer.readable else None
+    return parse(f"{match[1]}:{match[2]}") if match else answer
 
 
 def _in_ones(answer: Answer, *, keep: bool) -> Answer:

@@ -63,6 +63,23 @@ def scores(gold: str, response: str, question: str = "Find it.") -> list[float |
         ("2^{n-1}", r"2^{n-1} \quad (n \geq 2)"),
         ("f(x)=cx", r"f(x)=cx \text{ for any constant } c"),
         ("12", r"12^{\text{th}}"),
+        (r"\arctan 2", r"\operatorname{arctan} 2"),
+        (r"\cos^{-1}(1/2)", r"60^\circ"),
+        ("1/3", r"0.333 \text{ repeating}"),
+        ("1/6", "0.166 recurring"),
+        (r"\{\}", r"\text{no solution}"),
+        ("(0,1)", "]0,1["),
+        ("[0,1)", "[0,1["),
+        (r"(0,1) \cup [2,3)", r"]0,1[ \cup [2,3["),
+        ("1:4", r"1 \text{ to } 4"),
+        ("10", "{}_5C_2"),
+        ("2^n", r"2^n, n = 1, 2, 3, \ldots"),
+        ("10,11,-2,-1", "Sequence 1: -2, -1 and Sequence 2: 10, 11"),
+        ("(1,2),(-1,2),(1,-2),(-1,-2)", r"(\pm 1, \pm 2)"),
+        ("(P(x), Q(x)) = (x + 1, x)", "(1 + x, x)"),
+        ("xy = 6", r"\frac{6}{x}"),
+        ("y + 1 = -(2x-1)^2", "-4x^2+4x-2"),
+        (r"\rho\sin\theta = 3", r"3\csc\theta"),
     ],
 )
 def test_two_notations_of_one_value(gold: str, written: str) -> None:
@@ -96,6 +113,19 @@ def test_two_notations_of_one_value(gold: str, written: str) -> None:
         ("2n+1", r"2n \text{ for all } n \ge 1"),
         (r"2n \text{ for all } n \ge 1", r"2n \text{ for all } n \ge 2"),
         ("x=1", r"x=1, y\in\mathbb{R}"),
+        ("N", "n"),
+        ("n", "N"),
+        (r"\text{A}", "a"),
+        ("0.3", r"0.3 \text{ repeating}"),
+        ("0.27", "0.27 repeating"),
+        (r"0.\overline{142857}", "0.142857"),
+        (r"\{\emptyset\}", r"\emptyset"),
+        ("(0,1)", "]0,1]"),
+        ("1:4", r"4 \text{ to } 1"),
+        ("(1,2),(-1,-2)", r"(\pm 1, \pm 2)"),
+        ("xy = 6", r"\frac{5}{x}"),
+        ("y^2 = x", r"\sqrt{x}"),
+        ("y + 1 = -(2x-1)^2", "-4x^2+4x-1"),
     ],
 )
 def test_two_values_in_like_notations(gold: str, written: str) -> None:
@@ -104,6 +134,36 @@ def test_two_values_in_like_notations(gold: str, written: str) -> None:
 
 def test_a_ratio_is_no_time_where_the_problem_asks_for_one() -> None:
     assert [1.0, 1.0] == scores("12:30", r"\boxed{2:5}", "What is the ratio of boys to girls?")
+
+
+def test_numbers_of_things_come_in_the_order_of_the_problem() -> None:
+    asked = "She bought stuffed goats and toy helicopters. How many of each?"
+    for written, right in [
+        (r"7 \text{ goats and } 4 \text{ helicopters}", 1.0),
+        (r"4 \text{ helicopters}, 7 \text{ goats}", 1.0),
+        (r"4 \text{ goats and } 7 \text{ helicopters}", 0.0),
+    ]:
+        assert [right] * 2 == scores("7,4", f"\\boxed{{{written}}}", asked)
+
+
+def test_an_order_is_read_as_the_problem_asks_for_it() -> None:
+    asked = "The order of $a$, $b$ and $c$ from smallest to largest is"
+
+    assert [1.0, 1.0] == scores("b < c < a", r"\boxed{b, c, a}", asked)
+    assert [0.0, 0.0] == scores("b < c < a", r"\boxed{a, c, b}", asked)
+    assert [0.0, 0.0] == scores("b < c < a", r"\boxed{b, c, a}", "Which are they?")
+
+
+def test_a_letter_that_the_problem_sets_to_a_number_is_free() -> None:
+    assert [1.0, 1.0] == scores(r"x = k\pi", r"\boxed{n\pi}", "If $k=-0.7$, solve it.")
+
+
+def test_the_parameter_of_a_named_point_has_any_letter() -> None:
+    gold = "(p, q) = (3x, 5 - x)"
+
+    assert [1.0, 1.0] == scores(gold, r"\boxed{(3t, 5 - t)}", "Find the pairs $(p, q)$.")
+    assert [0.0, 0.0] == scores(gold, r"\boxed{(3t, 5 + t)}", "Find the pairs $(p, q)$.")
+    assert [0.0, 0.0] == scores(gold, r"\boxed{(3t, 5 - t)}", "Find $(p, q)$ from $x$.")
 
 
 def test_a_parameter_has_any_letter_that_the_problem_does_not_use() -> None:
