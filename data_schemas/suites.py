@@ -70,6 +70,10 @@ class Suite(BaseModel):
     )
     prompt: str = Field(default="{prompt}", description="form of the question: text and {prompt}")
     system: str = Field(default="", description="system message; '' = none")
+    gold: dict[str, str] = Field(
+        default_factory=dict,
+        description="joined to every gold: how published scores read it, where rewards do not",
+    )
     hub: tuple[str, str] | None = Field(
         default=None, description="dataset and task on the model hub, for .eval_results"
     )

@@ -85,7 +85,10 @@ def shipped_groups() -> dict[str, SuiteGroup]:
 
 
 def as_asked(problem: Problem, suite: Suite) -> Problem:
-    """Return a problem in the suite's form: its last question in `prompt`, with `system`."""
+    """Return a problem in the suite's form: its last question in `prompt`, with `system`.
+
+    Its gold is joined with `gold`.
+    """
     *before, last = problem.messages
     text = "".join(
         literal + (last.content if column else "")
@@ -94,7 +97,10 @@ def as_asked(problem: Problem, suite: Suite) -> Problem:
     messages = (*before, last.model_copy(update={"content": text}))
     if suite.system:
         messages = (Message(role=Role.SYSTEM, content=suite.system), *messages)
-    return problem.model_copy(update={"messages": messages})
+    answer = problem.answer
+    if suite.gold:
+        answer = canonical_json({**json.loads(answer), **suite.gold}).decode()
+    return problem.model_copy(update={"messages": messages, "answer": answer})
 
 
 def write_suites(folder: Path, suites: Iterable[Suite | None]) -> None:

@@ -1,9 +1,11 @@
 """Suites as data."""
 
+import json
+
 import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role
-from data_schemas.suites import Selection
+from data_schemas.suites import Metric, Selection
 from tasks.errors import DataError, SettingsError
 from tasks.formats.benchmark_file import (
     SHIPPED,
@@ -16,6 +18,7 @@ from tasks.formats.benchmark_file import (
     suite_of,
     write_suites,
 )
+from tasks.gym.table import score_batch
 
 INLINE = """
 name: mine
@@ -119,3 +122,25 @@ def test_suites_of_a_curated_set_come_back(tmp_path):
     (tmp_path / "suites.json").write_text("[]")
     with pytest.raises(DataError, match="no list of suites"):
         read_suites(tmp_path)
+
+
+def test_a_published_score_of_ifeval_is_read_as_the_harness_does_and_a_reward_is_not():
+    gold = {"instruction_id_list": ["detectable_format:number_bullet_lists"]}
+    problem = Problem(
+        id="ifeval/1",
+        domain=Domain.INSTRUCTION,
+        language="en",
+        messages=(Message(role=Role.USER, content="List one thing."),),
+        verifier="instruction_rules",
+        answer=json.dumps(gold | {"kwargs": [{"num_bullets": 1}]}),
+        source="ifeval",
+        source_row="0" * 64,
+    )
+    suite = suite_of("ifeval")
+    assert suite is not None
+
+    # lm-evaluation-harness takes a rule of Markdown for a bullet.
+    verdicts = score_batch([problem, as_asked(problem, suite)], ["---\n- salt"] * 2)
+
+    assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
+    assert suite.metric is Metric.AVG  # prompt_level_strict_acc
