@@ -86,9 +86,11 @@ _NAMES = {
     ),
     "answer": (
         "answer answers response output completion reply target solution jawaban jawapan jawab "
+        "gt gold ground_truth groundtruth reference expected "
         "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 "
         "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant"
     ),
+    "system": "system system_prompt system_message sistem sistema 系統 系统",
     "title": (
         "title name description product judul nama deskripsi produk título titulo nome "
         "nombre descrição descricao descripción tên ten_sản_phẩm mô_tả pangalan ชื่อ "
@@ -449,6 +451,7 @@ def _pair(
     columns: Sequence[_Column], labels: Sequence[tuple[_Column, int]]
 ) -> tuple[_Column, _Column] | None:
     """Return the columns of a question and its answer."""
+    columns = [column for column in columns if not column.is_named("system")]
     asks = [c for c in columns if c.is_named("question") and c.fill >= _HALF]
     answers = [c for c in columns if c.is_named("answer") and c.fill >= _HALF and c not in asks]
     few = {column.name for column, points in labels if points > 0}
@@ -478,6 +481,8 @@ def _answered(
     asked = (ask.name, *about[:_MOST_COLUMNS])
     prompt = "\n".join(f"{{{name}}}" for name in asked)
     fields: dict[str, object] = {"prompt": prompt, "response": f"{{{answer.name}}}"}
+    if system := next((one.name for one in columns if one.is_named("system")), ""):
+        fields["system"] = f"{{{system}}}"
     if not answer.is_amount:
         if answer.share(_NUMBERED) >= _HALF:
             words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"

@@ -1,7 +1,8 @@
 """Find the options of an examination in a table, and how its key names the right one.
 
-Options are a list within a cell (`choices`, or ARC's `choices.text`), or columns that a letter or a
-number tells apart (`A`, `option_b`, `pilihan3`). The key is a letter, or a number from 0 or 1.
+Options are a list within a cell (`choices`, ARC's `choices.text`, or a list that a CSV file writes
+as text), or columns that a letter or a number tells apart (`A`, `option_b`, `pilihan3`). The key is
+a letter, or a number from 0 or 1.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
 
 Row = Mapping[str, object]
@@ -74,7 +76,8 @@ def _candidates(row: Row) -> list[tuple[str, ...]]:
 def _lists(row: Row) -> list[tuple[str, list[str]]]:
     """List the lists of texts of a row, and those within its objects."""
     found: list[tuple[str, list[str]]] = []
-    for name, value in row.items():
+    for name, cell in row.items():
+        value = written_value(cell)
         if isinstance(value, list):
             cells = cast("list[object]", value)
             if all(isinstance(cell, str | int | float) for cell in cells):

@@ -456,3 +456,39 @@ def test_answers_that_are_numbers_with_words_are_not_checked_and_that_is_said():
 
     assert Domain.GENERAL is guess.mapping.domain
     assert "Many values of answer are numbers" in " ".join(guess.remarks)
+
+
+def test_a_system_prompt_stays_one_and_a_gold_by_its_short_names_is_the_answer():
+    rows = [
+        {
+            "system_prompt": f"Answer briefly, in style {n % 3}.",
+            "prompt": f"Which country makes brand {n}?",
+            "gt": f"Country {n} of the north",
+            "task": "ABC"[n % 3],
+        }
+        for n in range(60)
+    ]
+
+    mapping = guess_mapping("brands", rows).mapping
+
+    assert ("{system_prompt}", "{prompt}", "{gt}") == (
+        mapping.system, mapping.prompt, mapping.response,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "written", [lambda cells: json.dumps(cells), lambda cells: str(cells)], ids=["json", "python"]
+)
+def test_options_that_a_cell_writes_as_a_list_are_options(tmp_path: Path, written):
+    rows = [
+        (f"What goes with bag {n}?", written([f"Ann's strap {n}", "a lid", "rope"]), n % 3)
+        for n in range(30)
+    ]
+    table = tmp_path / "rows.csv"
+    lines = [f'"{ask}","{cell.replace(chr(34), chr(34) * 2)}",{key}' for ask, cell, key in rows]
+    table.write_text("\n".join(["question,choices,answer", *lines]) + "\n")
+
+    first, *_ = next(draft(table).items())
+
+    assert "A: Ann's strap 0\nB: a lid\nC: rope" in first.record.prompt_text
+    assert {"correct": ["A"], "others": [["B"], ["C"]]} == json.loads(first.record.answer)

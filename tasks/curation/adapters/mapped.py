@@ -26,6 +26,7 @@ from tasks.curation.cleaning.pass_rates import is_rate
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import UnreadCell, unread_in
+from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import written_out
 from tasks.store.files import canonical_json
@@ -216,9 +217,10 @@ def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
 
 
 def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
-    """Find a column by its name, or by a dotted path into objects and lists."""
+    """Find a column by its name, or by a dotted path into objects and lists, written ones too."""
     result: object = fields
     for part in [column] if column in fields else column.split("."):
+        result = written_value(result)
         if isinstance(result, list) and part.isdecimal() and int(part) < len(result):
             result = cast("list[object]", result)[int(part)]
         elif isinstance(result, Mapping) and part in result:
