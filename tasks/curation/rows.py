@@ -55,6 +55,11 @@ _MAGIC = {
     b"\x04\x22\x4d\x18": ".lz4",
 }
 """First bytes of compressed files."""
+_FORMATS = {
+    b"PAR1": "a Parquet file: let its name end in .parquet",
+    b"\xd0\xcf\x11\xe0": "a workbook of Excel before 2007. Save it as .xlsx",
+}
+"""First bytes of what is read under another name, or can be."""
 
 
 UNREADABLE = frozenset(
@@ -327,6 +332,10 @@ def _other_format(start: bytes) -> str:
         return f"compressed: let its name end in {packed}"
     if start[:4] == b"PK\3\4":
         return "a workbook or another archive: let its name end in .xlsx"
+    if known := next((what for magic, what in _FORMATS.items() if start.startswith(magic)), ""):
+        return known
+    if b"\0" in start.partition(b"\n")[0] and not other_encoding(start):
+        return "no text, as its first line has bytes that are no letters. Export it as CSV or JSON"
     is_page = re.match(rb"\s*<(?:!doctype html|html|\?xml)\b", start, re.IGNORECASE)
     return "a web page or XML, as a failed download leaves it. Download it again" if is_page else ""
 

@@ -299,6 +299,7 @@ def test_a_file_in_another_form_than_its_name_says_is_named_with_its_remedy(
         ("utf-16", "UTF-16"),
         ("utf-16-le", "UTF-16LE"),
         ("utf-16-be", "UTF-16BE"),
+        ("utf-32", "UTF-32"),
     ],
 )
 def test_a_file_of_another_encoding_is_named_with_the_command_that_converts_it(
@@ -315,7 +316,16 @@ def test_a_file_of_another_encoding_is_named_with_the_command_that_converts_it(
 
 @pytest.mark.parametrize(
     ("encoding", "text"),
-    [("cp1250", "Żółte buty w kratkę"), ("cp1251", "Красные туфли"), ("iso8859_2", "Źrebię, łąka")],
+    [
+        ("cp1250", "Żółte buty w kratkę"),
+        ("cp1251", "Красные туфли"),
+        ("iso8859_2", "Źrebię, łąka"),
+        ("cp874", "รองเท้าวิ่งผู้ชาย สีดำ"),
+        ("big5", "男用慢跑運動鞋 出貨很快"),
+        ("gb18030", "男士跑步鞋 发货很快"),
+        ("cp949", "남성용 운동화 가죽 샌들"),
+        ("cp932", "男性用ランニングシューズ"),
+    ],
 )
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.jsonl"])
 def test_an_encoding_that_no_byte_tells_is_named_with_a_line_of_it_and_no_command(
@@ -332,6 +342,39 @@ def test_an_encoding_that_no_byte_tells_is_named_with_a_line_of_it_and_no_comman
     assert f"{encoding} " in str(error.value)
     assert text in str(error.value)
     assert "iconv" not in str(error.value)
+
+
+def test_letters_that_were_encoded_twice_are_named_with_what_they_were(tmp_path: Path):
+    path = tmp_path / "rows.csv"
+    titles = ["tênis São Paulo", "calção verão", "pão de açúcar", "plain shoe"]
+    path.write_text("title\n" + "".join(f"{one.encode().decode('cp1252')}\n" for one in titles[:2]))
+
+    with pytest.raises(DataError, match="encoded twice: 'tÃªnis SÃ£o Paulo' was 'tênis São Paulo'"):
+        check_readable(path)
+    path.write_text("\n".join(["title", *titles, "Âncora", "50 °C", "NÃO à vista"]))
+    check_readable(path)
+
+
+@pytest.mark.parametrize(
+    ("magic", "message"),
+    [
+        (b"PAR1\x15\x04", "let its name end in .parquet"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Save it as .xlsx"),
+        (b"SQLite format 3\0", "no text, as its first line has bytes that are no letters"),
+        (b"Rar!\x1a\x07\x01\0", "no text, as its first line has bytes that are no letters"),
+        (b"\x80\x04\x95\0\0cpandas", "no text, as its first line has bytes"),
+    ],
+)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_file_that_is_no_text_is_not_said_to_have_no_row(
+    tmp_path: Path, name: str, magic: bytes, message: str
+):
+    path = tmp_path / name
+    path.write_bytes(magic + b"\0\1\2" * 99)
+
+    with pytest.raises(DataError, match=message):
+        check_readable(path)
+    assert ["damaged_file"] == reasons(path)
 
 
 def test_a_few_broken_bytes_are_damaged_rows_of_a_file_in_utf_8(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""What is known of the encoding of a text: UTF-8, UTF-16 by its mark or its zeros, or candidates.
+"""What is known of the encoding of a text: UTF-8, UTF-16 or UTF-32 by its mark, or candidates.
 
 No encoding of one byte a letter can be told from another for certain: every byte is a letter in
 each of them. So a table in one is refused with the likely ones, each with a line as it would read,
@@ -16,6 +16,10 @@ _FEW_BROKEN = 3
 """Bytes that are no UTF-8 and still damage; at the end of the sample a letter may be cut in two."""
 _DAMAGED_LINES = 0.01
 """Share of lines with such bytes up to which they are damage, however many a line has."""
+_LEAST_SOUND = 0.05
+"""Share of lines with letters beyond ASCII that are UTF-8 throughout, from which a file is UTF-8 in
+part. Of Thai, Chinese, Japanese and Korean in their own encodings, pairs of bytes are such letters
+by accident, and hardly ever all of a line."""
 _BROKEN = re.compile("[\udc80-\udcff]")
 """A byte that is no UTF-8, as `surrogateescape` decodes it."""
 _ENCODINGS = (
@@ -33,20 +37,21 @@ def other_encoding(start: bytes) -> str:
     """Say that a file is not UTF-8, and what to do about it; '' if it may be UTF-8 as a whole.
 
     A few bytes that are none, or many in few lines, are damaged rows; a file that was written in
-    another encoding has no letter beyond ASCII that is UTF-8.
+    another encoding has few lines beyond ASCII that are UTF-8. One that was read in a code page
+    and written as UTF-8 is UTF-8, of the wrong letters.
 
     Args:
         start: first bytes of the file.
     """
-    if name := _utf_16(start):
+    if name := _wide(start):
         return f"{name}. Convert it: iconv -f {name} -t UTF-8"
     text = start.decode("utf-8", errors="surrogateescape")
     lines = [len(_BROKEN.findall(line)) for line in text.splitlines()]
-    broken = sum(lines)
-    sound = sum(letter > "\x7f" for letter in text) - broken
-    is_damage = broken <= _FEW_BROKEN or sum(map(bool, lines)) <= len(lines) * _DAMAGED_LINES
-    if is_damage or sound:
-        return ""
+    sound = [line for line in text.splitlines() if not line.isascii() and not _BROKEN.search(line)]
+    num_broken = sum(map(bool, lines))
+    is_damage = sum(lines) <= _FEW_BROKEN or num_broken <= len(lines) * _DAMAGED_LINES
+    if is_damage or len(sound) > _LEAST_SOUND * (len(sound) + num_broken):
+        return _twice_encoded(text)
     readings = ", ".join(f"{name} {line!r}" for name, line in _readings(start))
     return (
         "not UTF-8, and no byte says what it is. Save it as UTF-8 with the program that wrote it."
@@ -54,7 +59,9 @@ def other_encoding(start: bytes) -> str:
     )
 
 
-def _utf_16(start: bytes) -> str:
+def _wide(start: bytes) -> str:
+    if start[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):  # the former begins as UTF-16 does
+        return "UTF-32"
     if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "UTF-16"
     head = start[:_HEAD]
@@ -63,6 +70,26 @@ def _utf_16(start: bytes) -> str:
         zeros = head[first::2].count(0)
         if zeros > _FEW_BROKEN and zeros > len(head) // 4 and not head[other::2].count(0):
             return name
+    return ""
+
+
+def _twice_encoded(text: str) -> str:
+    """Say that lines are UTF-8 which was read as CP1252 and written again; '' if most are not."""
+    lines = [line for line in text.splitlines() if not line.isascii()]
+    mended = [(line, one) for line in lines if (one := _read_once(line))]
+    if len(mended) <= len(lines) / 2:
+        return ""
+    line, one = ((text.strip()[:_LETTERS]) for text in mended[0])
+    return f"UTF-8 that was encoded twice: {line!r} was {one!r}. Export it again as UTF-8"
+
+
+def _read_once(line: str) -> str:
+    """Undo a second encoding; '' if there was none: other letters are hardly ever UTF-8 then."""
+    for name in ("cp1252", "latin-1"):
+        try:
+            return line.encode(name).decode()
+        except UnicodeError:
+            continue
     return ""
 
 
