@@ -265,11 +265,11 @@ def take_lesson(
 
 def old_scores(engines: Engines, batch: StepBatch) -> TokenScores:
     """Log-probs and entropies under the policy that will be updated, routes replayed (R3)."""
-    has_router = engines.rollout.num_experts > 0
+    replays = engines.settings.router_replay is RouterReplay.R3
     return engines.trainer.score(
         batch.tokens,
         temperature=engines.settings.temperature,
-        record_routes=has_router and engines.settings.router_replay is not RouterReplay.R3,
+        record_routes=not replays and engines.rollout.num_experts > 0,
     )
 
 

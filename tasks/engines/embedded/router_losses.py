@@ -55,8 +55,9 @@ class RouterTerms:
         self, model: nn.Module, logits_LME: list[torch.Tensor], copies_M: torch.Tensor
     ) -> list[torch.Tensor]:
         """Count the expert loads of a part of the update, for the balance loss."""
+        routing = routing_of(model)
         return [
-            expert_loads(logits_ME, copies_M, routing_of(model), bias_of(router))
+            expert_loads(logits_ME, copies_M, routing, bias_of(router))
             for logits_ME, router in zip(logits_LME, routers(model), strict=True)
         ]
 

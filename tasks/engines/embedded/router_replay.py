@@ -10,7 +10,7 @@ Letters: M tokens in model order (batch-major), L MoE layers, E experts, K exper
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -49,13 +49,15 @@ def routers(model: nn.Module) -> list[nn.Module]:
 
 
 def routing_of(model: nn.Module) -> Routing:
-    """How the routers of a model with routers turn logits into gates."""
-    config: Any = model.config
+    """How the routers of a model turn logits into gates.
+
+    Raises:
+        SettingsError: as `routers`.
+    """
+    num_routers, config = len(routers(model)), cast("Any", model.config)
     architecture = architecture_of(config.to_dict())
     assert architecture.routing is not None
-    assert len(architecture.moe_layers) == len(named_routers(model)), (
-        "config.json names other layers"
-    )
+    assert len(architecture.moe_layers) == num_routers, "config.json names other layers"
     return architecture.routing
 
 
@@ -103,17 +105,18 @@ def recording(model: nn.Module) -> Iterator[Recording]:
 
 
 @contextmanager
-def replaying(model: nn.Module, experts_MLK: torch.Tensor) -> Iterator[None]:
+def replaying(model: nn.Module, experts_MLK: torch.Tensor, routing: Routing) -> Iterator[None]:
     """Make every router use the recorded experts while the block runs.
 
     Args:
         experts_MLK: int64 for all M tokens of the forward pass; a row holding
             MISSING_ROUTE leaves that token to the native router.
+        routing: of the model.
 
     Raises:
         DataError: the shape does not fit the model or a forward pass.
     """
-    modules, routing = routers(model), routing_of(model)
+    modules = routers(model)
     if experts_MLK.ndim != 3 or experts_MLK.shape[1] != len(modules):
         raise DataError(
             f"routes are {tuple(experts_MLK.shape)}, the model needs [tokens, {len(modules)}, k]"

@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
 from data_schemas.rollouts import MISSING_ROUTE
+from data_schemas.routing import Routing
 from tasks.algorithms.digests import weight_digest
 from tasks.algorithms.logprobs import scores_from_hidden, trainable_scores
 from tasks.algorithms.packing import Packing, even_buckets, pack
@@ -111,6 +112,9 @@ class TorchTrainer:
         self._model: PreTrainedModel = load_on_device(folder)
         self._tokenizer = load_tokenizer(folder)
         self._micro_batch_tokens = micro_batch_tokens
+        self._few_parts = FEW_PARTS[not is_small(self._model)]
+        self._nbytes = 2 * weight_bytes(self._model) + PART_BYTES
+        """Memory that a worker takes."""
         self._adapter = LoRAAdapter(self._model, lora_rank) if lora_rank else None
         self._frozen = ""
         self._trained: dict[str, torch.nn.Parameter] = dict(
@@ -210,9 +214,17 @@ class TorchTrainer:
         )
         # Sequences are packed end to end, so that no row is padding.
         totals: dict[str, float] = {"loss": 0.0, PACKED_ROWS: 0.0, PADDING_ROWS: 0.0}
-        for metrics in self._add_gradients(parts, loss, terms):
-            for name, amount in metrics.items():
-                totals[name] = totals.get(name, 0.0) + amount
+        # Without its calls so far: a part returns those that it adds.
+        fresh = loss.afresh() if isinstance(loss, RecordingLoss) else loss
+        for first in range(0, len(parts), self._copies):
+            some = parts[first : first + self._copies]
+            calls = [(part, fresh, terms, copy) for copy, part in enumerate(some)]
+            learned: dict[int, _PartUpdate] = dict(
+                self._each(self.learn_elsewhere, self.learn, calls)
+            )
+            # In their order, whoever was first: sums round alike.
+            for copy in range(len(some)):
+                self._take(learned[copy], copy, loss, totals)
         norm = torch.nn.utils.clip_grad_norm_(self._trained.values(), GRAD_CLIP)
         if not torch.isfinite(norm):
             self._optimizer.zero_grad(set_to_none=True)
@@ -222,30 +234,16 @@ class TorchTrainer:
         self._optimizer.step()
         return totals | {"grad_norm": float(norm)}
 
-    def _add_gradients(
-        self, parts: Sequence["_Part"], loss: LossFn, terms: "_UpdateTerms"
-    ) -> Iterator[dict[str, float]]:
-        """Add the gradients of all parts, in their order; yield the metrics of each."""
-        # Without its calls so far: a part returns those that it adds.
-        fresh = loss.afresh() if isinstance(loss, RecordingLoss) else loss
-        for first in range(0, len(parts), self._copies):
-            some = parts[first : first + self._copies]
-            calls = [(part, fresh, terms, copy) for copy, part in enumerate(some)]
-            learned: dict[int, _PartUpdate] = dict(
-                self._each(self.learn_elsewhere, self.learn, calls)
-            )
-            for copy in range(len(some)):
-                one = learned[copy]
-                if one.names is not None:
-                    self._add_copy(copy, one.names)
-                if isinstance(loss, RecordingLoss):
-                    loss.calls.extend(one.calls)
-                yield one.metrics
-
-    def _add_copy(self, copy: int, names: Sequence[str]) -> None:
-        """Add the gradients that a worker computed, as autograd would have here."""
+    def _take(self, one: "_PartUpdate", copy: int, loss: LossFn, totals: dict[str, float]) -> None:
+        """Add what a part gave; gradients that a worker computed as autograd would have here."""
+        for name, amount in one.metrics.items():
+            totals[name] = totals.get(name, 0.0) + amount
+        if isinstance(loss, RecordingLoss):
+            loss.calls.extend(one.calls)
+        if one.names is None:
+            return
         gradients = self._open_twin().shared[1].tensors(copy)
-        for name in names:
+        for name in one.names:
             parameter, gradient = self._trained[name], gradients[name]
             if parameter.grad is None:
                 parameter.grad = gradient.clone()
@@ -359,15 +357,15 @@ class TorchTrainer:
         """Divide a batch by its number of packed rows; on a GPU, by what fits a pass alone."""
         if self._model.device.type != "cpu":
             return divide(batch, self._micro_batch_tokens, 0, 1)
-        few = FEW_PARTS[not is_small(self._model)]
-        return divide(batch, self._micro_batch_tokens, least_rows, few)
+        return divide(batch, self._micro_batch_tokens, least_rows, self._few_parts)
 
     def _each(
         self, method: Callable[..., Any], here: Callable[..., Iterator[Any]], calls: Sequence[Any]
     ) -> Iterator[tuple[int, Any]]:
         """Yield what each part yields, from workers or from here, with its number."""
-        nbytes = 2 * weight_bytes(self._model) + PART_BYTES
-        return self._workers.each(self._open_twin, method.__name__, here, calls, nbytes=nbytes)
+        return self._workers.each(
+            self._open_twin, method.__name__, here, calls, nbytes=self._nbytes
+        )
 
     def _in_memory(self) -> dict[str, torch.Tensor]:
         factors = self._adapter.factors if self._adapter else {}
@@ -407,6 +405,15 @@ class TorchTrainer:
             shapes["frozen model"] = self._frozen
         return json.dumps(shapes)
 
+    @cached_property
+    def _routing(self) -> Routing:
+        """How the routers turn logits into gates.
+
+        Raises:
+            SettingsError: the model is dense.
+        """
+        return routing_of(self._model)
+
     def _head(self) -> torch.Tensor:
         return self._model.get_parameter("lm_head.weight")
 
@@ -416,7 +423,7 @@ class TorchTrainer:
         device, routes = self._model.device, nullcontext()
         if (experts_NTLK := batch.padded_routes_NTLK) is not None:
             experts_MLK = experts_NTLK.flatten(0, 1)[cells_M].to(device)
-            routes = replaying(self._model, experts_MLK.long())
+            routes = replaying(self._model, experts_MLK.long(), self._routing)
         with routes, use_packed_attention(self._model):
             output = self._model.get_decoder()(
                 input_ids=batch.tokens_NT.flatten()[cells_M][None].to(device),
@@ -433,9 +440,10 @@ class TorchTrainer:
         experts_NTLK, (sequence_R, position_R) = micro.batch.padded_routes_NTLK, micro.batch.at
         assert experts_NTLK is not None
         experts_RLK = experts_NTLK[sequence_R, position_R - 1].long()
-        routing = routing_of(self._model)
         layers = [
-            chosen_scores(logits_ME.detach()[micro.before_R].cpu(), experts_RLK[:, layer], routing)
+            chosen_scores(
+                logits_ME.detach()[micro.before_R].cpu(), experts_RLK[:, layer], self._routing
+            )
             for layer, logits_ME in enumerate(logits_LME)
         ]
         return torch.stack(layers, dim=1)

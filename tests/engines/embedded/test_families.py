@@ -132,7 +132,7 @@ def test_replaying_a_models_own_routes_changes_neither_logits_nor_gradients(fami
     with recording(model) as record:
         native_logits, native_gradient = passed()
         own_MLK = record.take()
-    with replaying(model, own_MLK):
+    with replaying(model, own_MLK, routing_of(model)):
         logits, gradient = passed()
 
     assert native_gradient.abs().max() > 1e-6

@@ -68,7 +68,7 @@ def padded_scores(model, batch):
 def replayed_scores(model, batch):
     if batch.experts_NTLK is None:
         return padded_scores(model, batch)
-    with replaying(model, batch.experts_NTLK.flatten(0, 1)):
+    with replaying(model, batch.experts_NTLK.flatten(0, 1), routing_of(model)):
         return padded_scores(model, batch)
 
 

@@ -20,11 +20,29 @@ class Broken(GRPO):
 """
 
 
-def test_a_traceback_from_the_task_rl_to_the_formula_of_its_loss_has_at_most_fourteen_frames(
+FRAMES = """
+retries.py: run
+rl.py: rl
+runner.py: run
+rl.py: _train
+phase.py: train
+step.py: one_step
+step.py: update
+trainer.py: update
+part_workers.py: each
+trainer.py: learn
+recording_loss.py: __call__
+objective.py: __call__
+broken_loss.py: objective
+"""
+"""Which errors Flyte retries, the task, what all stages share, the stage, its loop, a step,
+its mini-batches, an optimizer step, who computes its parts, one part, its call for a replay, the
+terms, the formula."""
+
+
+def test_a_traceback_from_the_task_rl_to_the_formula_of_its_loss_has_these_thirteen_frames(
     phase, tmp_path, monkeypatch
 ):
-    """All frames of this project count: what marks errors for Flyte, the task, the runner, the
-    loss."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken_loss.py").write_text(BROKEN)
     loss = LossSettings(kind=pin("broken_loss.py:Broken"))
@@ -39,5 +57,4 @@ def test_a_traceback_from_the_task_rl_to_the_formula_of_its_loss_has_at_most_fou
         or Path(frame.filename).parent == tmp_path
     ]
     sys.stdout.write("\n".join(frames))
-    assert ("rl.py: rl", "broken_loss.py: objective") == (frames[1], frames[-1])
-    assert len(frames) <= 14, frames
+    assert FRAMES.split("\n")[1:-1] == frames
