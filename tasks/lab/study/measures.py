@@ -10,6 +10,7 @@ may have `metrics.json`, numbers by name.
     zero variance/...  share of zero-variance groups, mean over steps
     left behind        share of an update's responses that the term `stale` leaves out
     entropy/...        of the policy before the first and the last step of RL, in nats a token
+    .../relative variance  of the steps of RL: gradient norm, length, reward, tokens of an update
     router shift       mean factor of RSPO over the steps, where it is on
     foreseen/...       how well a rule ranks the groups of a phase by zero variance (AUC)
 """
@@ -61,6 +62,14 @@ _COLUMNS = {
     "mismatch/nats": "mismatch/mean_abs_logprob",
     "mismatch/k3": "mismatch/k3",
 }
+_STEADY = {
+    "gradient": "policy/grad_norm",
+    "length": "rollout/length_tokens",
+    "mean reward": "reward/mean",
+    "trained tokens": "policy/trained_tokens",
+}
+"""What C3PO calls stable, by step; the tokens of an update stand for the throughput, whose seconds a
+shared machine does not keep."""
 _OF_TERMS = {"left behind": "policy/stale_share", "router shift": "policy/router_shift"}
 """Reported by the terms of a phase, where they are listed."""
 
@@ -219,12 +228,18 @@ def _phase_metrics(
         if values:
             metrics[name] = sum(values) / len(values)
     last = steps[-LAST_STEPS:]
-    norms = [step.metrics["policy/grad_norm"] for step in steps]
-    mean = sum(norms) / len(norms)
-    variance = sum((norm - mean) ** 2 for norm in norms) / len(norms)
     metrics["reward"] = sum(step.metrics["reward/mean"] for step in last) / len(last)
-    metrics["gradient/relative variance"] = variance / max(mean**2, 1e-30)
+    for name, column in _STEADY.items():
+        metrics[f"{name}/relative variance"] = _relative_variance(
+            [step.metrics[column] for step in steps]
+        )
     return metrics
+
+
+def _relative_variance(values: Sequence[float]) -> float:
+    """Variance over the squared mean; of a mean of 0 it is huge, not an error."""
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / len(values) / max(mean**2, 1e-30)
 
 
 def _read_judge(

@@ -33,6 +33,8 @@ METRICS = {
     "mismatch/k3": 1e-12,
     "policy/entropy_nats": 0.5,
     "policy/grad_norm": 1.0,
+    "policy/trained_tokens": 100.0,
+    "rollout/length_tokens": 10.0,
     "reward/mean": 0.5,
 }
 
@@ -129,6 +131,19 @@ def test_tokens_of_grading_drafts_and_all_phases_are_counted(tmp_path):
         found.metrics["zero variance/first draws"],
         found.metrics["cpu seconds of rl"],
     )
+
+
+def test_steadiness_is_the_variance_over_the_squared_mean_of_the_steps(tmp_path):
+    one, two = row("p", GroupOutcome.NON_ZERO_VARIANCE, 9), row("q", GroupOutcome.UNSCORED, 0)
+    reports = {
+        "training/rl/one": phase(tmp_path / "one", one, grad_norm=1.0, trained_tokens=0.0),
+        "training/rl/two": phase(tmp_path / "two", two, grad_norm=3.0, trained_tokens=200.0),
+    }
+
+    found = measure(CELL, reports, [graded(tmp_path / "graded")]).metrics
+
+    steady = ("gradient", "trained tokens", "length", "mean reward")
+    assert (0.25, 1.0, 0.0, 0.0) == tuple(found[f"{name}/relative variance"] for name in steady)
 
 
 def test_entropy_is_of_both_ends_and_the_factor_of_rspo_of_the_steps_that_have_it(tmp_path):
