@@ -110,6 +110,17 @@ class LossSettings(Choice):
         return refuse_moved(values, "loss")
 
 
+class PairLossSettings(Choice):
+    """How the tokens of a right and a wrong response weigh in DPO."""
+
+    kind: Named = Field(
+        default="dpo",
+        min_length=1,
+        description="loss of pairs: 'dpo' weighs all tokens equally, 'otpo' by what an optimal "
+        "transport between both responses moves; one's own: my_loss.py:Name",
+    )
+
+
 class TermSettings(Choice):
     """What acts on the tokens of a step beside the loss, with its own settings beside its name."""
 

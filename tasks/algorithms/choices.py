@@ -6,11 +6,17 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from data_schemas.machine_settings import Choice
-from data_schemas.rl_settings import AdvantageSettings, LossSettings, SkipSettings, TermSettings
+from data_schemas.rl_settings import (
+    AdvantageSettings,
+    LossSettings,
+    PairLossSettings,
+    SkipSettings,
+    TermSettings,
+)
 from data_schemas.settings import MergeSettings
 from tasks import plugins
 from tasks.algorithms.advantages.table import ADVANTAGES
-from tasks.algorithms.losses.table import LOSSES
+from tasks.algorithms.losses.table import LOSSES, PAIR_LOSSES
 from tasks.algorithms.merging.table import METHODS
 from tasks.algorithms.skips.table import SKIPS
 from tasks.algorithms.terms.table import TERMS
@@ -20,6 +26,7 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 TABLES: Mapping[type[Choice], ChoiceTable[Any]] = {
     LossSettings: LOSSES,
+    PairLossSettings: PAIR_LOSSES,
     AdvantageSettings: ADVANTAGES,
     MergeSettings: METHODS,
     TermSettings: TERMS,

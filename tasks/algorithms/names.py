@@ -17,6 +17,10 @@ LOSSES = {
     "dppo": "tasks.algorithms.losses.dppo:DPPO",
     "dppo_kl": "tasks.algorithms.losses.dppo:DPPOKL",
 }
+PAIR_LOSSES = {
+    "dpo": "tasks.algorithms.losses.dpo:EqualTokens",
+    "otpo": "tasks.algorithms.losses.otpo:TransportedTokens",
+}
 ADVANTAGES = {
     "of_loss": "tasks.algorithms.advantages.of_loss:LossAdvantage",
     "grpo": "tasks.algorithms.advantages.grouped:GroupAdvantage",

@@ -347,6 +347,18 @@ class RouterScorer(Protocol):
         ...
 
 
+@runtime_checkable
+class StateReader(Protocol):
+    """A trainer that shows the policy's hidden states."""
+
+    def hidden_states(self, batch: TokenBatch) -> list[torch.Tensor]:
+        """Last hidden states, float32: for each sequence the row that predicts each response token.
+
+        They are those that the output layer multiplies, after the last norm.
+        """
+        ...
+
+
 class Trainer(Protocol):
     """Holds the policy and its optimizer; receives the loss as a function."""
 

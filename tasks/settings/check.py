@@ -19,6 +19,7 @@ from data_schemas.rl_settings import (
     AdvantageSettings,
     JudgeKind,
     LossSettings,
+    PairLossSettings,
     SkipSettings,
     TermSettings,
 )
@@ -52,6 +53,7 @@ FIT = "tasks.settings.fit"
 """Module of what needs torch: it is imported by the last line of the check."""
 BUILT_IN: Mapping[type[Choice], Mapping[str, str]] = {
     LossSettings: names.LOSSES,
+    PairLossSettings: names.PAIR_LOSSES,
     AdvantageSettings: names.ADVANTAGES,
     MergeSettings: names.MERGE_METHODS,
     TermSettings: names.TERMS,

@@ -7,7 +7,7 @@ Letters: N sequences, T tokens.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -113,4 +113,28 @@ class Loss(Settings, ABC):
             old_logprobs_NT: under pi_old.
             advantages_NT: times the importance weights against mismatch.
             plan: rows of what `plan` returned, as the terms of the step left it.
+        """
+
+
+class PairLoss(Settings, ABC):
+    """DPO with weights of tokens: its fields are its settings, which all have defaults.
+
+    The weights are constants of an update: they have no gradient, and are the same for the policy
+    and for the reference.
+    """
+
+    needs_states: ClassVar[bool] = False
+    """The weights depend on hidden states of the policy, which the trainer has to show."""
+
+    @abstractmethod
+    def token_weights(self, mask_NT: torch.Tensor, states: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Weigh the tokens of pairs that stand chosen then rejected.
+
+        Args:
+            mask_NT: response tokens, bool.
+            states: for each sequence [R, H]: the last hidden state that predicts each response
+                token; empty unless `needs_states`.
+
+        Returns:
+            Weights [N, T] >= 0 in float32, 0 outside the mask.
         """

@@ -1,13 +1,14 @@
-"""The policy losses, and the plan of the selected one for the tokens of a step."""
+"""The policy losses, those of pairs, and the plan of the selected one for the tokens of a step."""
 
 import torch
 
-from data_schemas.rl_settings import LossSettings
+from data_schemas.rl_settings import LossSettings, PairLossSettings
 from tasks.algorithms import names
-from tasks.algorithms.losses.protocol import Loss, StepTokens, StepTotals, TokenPlan
+from tasks.algorithms.losses.protocol import Loss, PairLoss, StepTokens, StepTotals, TokenPlan
 from tasks.plugins import ChoiceTable
 
 LOSSES = ChoiceTable(Loss, names.LOSSES)
+PAIR_LOSSES = ChoiceTable(PairLoss, names.PAIR_LOSSES)
 
 
 def find(settings: LossSettings) -> Loss:
@@ -18,6 +19,11 @@ def find(settings: LossSettings) -> Loss:
             a setting is not one of its own.
     """
     return LOSSES.choose(settings, "loss")
+
+
+def find_pair_loss(settings: PairLossSettings) -> PairLoss:
+    """Return the loss of pairs that is chosen, with its settings; errors as of `find`."""
+    return PAIR_LOSSES.choose(settings, "loss")
 
 
 def whole_step(mask_NT: torch.Tensor) -> StepTotals:

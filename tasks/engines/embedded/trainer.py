@@ -190,6 +190,25 @@ class TorchTrainer:
             scores_RLK = self._chosen_scores(micro, logits_LME)
         yield scores_RLK
 
+    def hidden_states(self, batch: TokenBatch) -> list[torch.Tensor]:
+        """Last hidden states [R, H], float32, that predict the response tokens of each sequence."""
+        states = [torch.empty(0)] * len(batch.lengths_N)
+        parts = self._divided(batch, SCORE_ROWS)
+        calls = [(part,) for part in parts]
+        for number, states_RH in self._each(self.read_part, self.read_part, calls):
+            part = parts[number]
+            counts = part.batch.response_NT.sum(dim=1).tolist()
+            for row, one in zip(part.rows_N.tolist(), states_RH.split(counts), strict=True):
+                states[row] = one
+        return states
+
+    def read_part(self, part: "_Part") -> Iterator[torch.Tensor]:
+        """Compute the hidden states of a part of a batch, sequence after sequence."""
+        micro = part.packed()
+        with torch.inference_mode():
+            states_RH = self._hidden(micro)[micro.before_R]
+        yield states_RH.float().cpu()
+
     def update(
         self,
         batch: TokenBatch,

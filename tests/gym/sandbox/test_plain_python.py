@@ -5,6 +5,8 @@ no import in programs whose functions are called, a program that exits before it
 them, and an assertion that hands a function over is refused by name (`unsupported_test`).
 """
 
+import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -28,6 +30,25 @@ ORDINARY = [
     "# -*- coding: latin-1 -*-\nprint(len('\u00e9'))",
     "print(List)",
 ]
+
+# A module of the standard library, run as a program of its own: lines that follow its text, and
+# what it reads. `heapq` runs its doctests, `shlex`, `tokenize` and `quopri` read their input.
+INSTALLED = {
+    "bisect": ("print(bisect([1, 2, 2, 3], 2), bisect_left([7**90, 7**99], 7**95))", ""),
+    "colorsys": ("print(*map(rgb_to_hsv, (0.2, 0.1), (0.4, 1 / 3), (0.4, 1e-9)))\nexit()", ""),
+    "copy": ("a = [1]; a.append(a); b = deepcopy(a)\nprint(b is b[1], copy({2: 3}))", ""),
+    "fnmatch": ("print(translate('a*[!b]?'), filter(['ab', 'b'], 'a*'))\nquit(0)", ""),
+    "fractions": ("print(Fraction(3, 7) ** 6000, hash(Fraction('1e-3')))", ""),
+    "graphlib": ("print(*TopologicalSorter({1: {2}, 2: {1}}).static_order())", ""),
+    "heapq": ("print(*nsmallest(3, merge([10**5000, 3], map(ord, input()))))", "feed\n"),
+    "quopri": ("", "na\u00efve = 1\n"),
+    "reprlib": ("a = []\nfor _ in range(900):\n    a = [a]\nprint(a, repr(a))", ""),
+    "shlex": ("print(quote('a b'), split('a \\ b \tc #d', comments=True))", "ask 'a b'\n"),
+    "statistics": ("print(mean([10**400, 2]), quantiles(range(99)))\nmedian([])", ""),
+    "string": ("print(Template('$x $$').substitute(x=input()), capwords('a b'))", "7\n"),
+    "textwrap": ("print(indent(fill(input() * 9, 30), '> '), dedent('  a'))", "who is it? "),
+    "tokenize": ("raise SystemExit(__name__)", "def f(x):\n    return x ** 2  # \u00b2\n"),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,6 +78,22 @@ def test_a_program_prints_and_exits_as_with_ordinary_python(problem, tmp_path) -
     verdicts = table.score_batch(golds, answers)
 
     assert expected == [verdict.solved for verdict in verdicts], [v.detail for v in verdicts]
+
+
+def test_a_module_of_the_standard_library_prints_as_with_ordinary_python(problem, tmp_path) -> None:
+    golds, answers, expected = [], [], []
+    for name, (lines, text) in INSTALLED.items():
+        source = f"{inspect.getsource(importlib.import_module(name))}\n{lines}"
+        code, output = plain(source, text, tmp_path)
+        case = {"stdin": text, "expected": output}
+        golds.append(problem("code_tests", {"mode": "stdio", "cases": [case]}))
+        answers.append(f"```python\n{source}\n```")
+        expected.append((name, code == 0))
+
+    verdicts = table.score_batch(golds, answers)
+
+    solved = [(name, v.solved) for name, v in zip(INSTALLED, verdicts, strict=True)]
+    assert expected == solved, [v.detail for v in verdicts]
 
 
 @pytest.mark.parametrize(

@@ -18,18 +18,19 @@ from data_schemas.pass_rates import GradedProblem
 from data_schemas.rows import GRADED
 from data_schemas.samples import RESPONSES, ResponseTokens
 from tasks.algorithms.losses import dpo
+from tasks.algorithms.losses.table import find_pair_loss
 from tasks.algorithms.packing import pad_rows
 from tasks.engines.chat import load_tokenizer, render_prompt, response_text
-from tasks.engines.protocols import TokenBatch
+from tasks.engines.protocols import StateReader, TokenBatch, Trainer
 from tasks.engines.select import open_trainer
-from tasks.errors import DataError
+from tasks.errors import DataError, SettingsError
 from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.promptcot.formulas import num_pairs
 from tasks.lab.recipes.promptcot.records import PreferencePair
 from tasks.lab.recipes.promptcot.settings import PreferenceSettings
 
-WEIGHTS = "weights_N"
-"""Column of a batch: derivative of the loss by a sequence's log-probability."""
+WEIGHTS = "weights_NT"
+"""Column of a batch: derivative of the loss by a token's log-probability."""
 
 
 class PreferenceUpdate(BaseModel):
@@ -93,6 +94,9 @@ def train_pairs(
         start: model that answered them, which is also the reference.
         pairs: of their answers.
         out: empty folder of the model.
+
+    Raises:
+        SettingsError: the trainer does not show the states that the loss needs.
     """
     tokenizer = load_tokenizer(start)
     prompts = {
@@ -112,9 +116,11 @@ def train_pairs(
         ]
         for batch, reference_NT in zip(batches, references, strict=True):
             now_NT = trainer.score(batch, temperature=1.0, record_routes=False).logprobs_NT
-            margins_B = dpo.margins(now_NT, reference_NT, batch.response_NT, settings.beta)
+            weights_NT = token_weights(settings, trainer, batch)
+            margins_B = dpo.margins(now_NT, reference_NT, weights_NT, settings.beta)
+            slopes_N1 = dpo.weights(margins_B, settings.beta)[:, None]
             trainer.update(
-                weighted(batch, dpo.weights(margins_B, settings.beta)),
+                replace(batch, columns={WEIGHTS: slopes_N1 * weights_NT}),
                 WeightedLogprobs(),
                 temperature=1.0,
                 learning_rate=settings.learning_rate,
@@ -128,21 +134,36 @@ def train_pairs(
         trainer.export(out)
 
 
+def token_weights(
+    settings: PreferenceSettings, trainer: Trainer, batch: TokenBatch
+) -> torch.Tensor:
+    """Weigh the tokens of a batch of pairs under the policy [N, T].
+
+    Raises:
+        SettingsError: the trainer does not show the states that the loss needs.
+    """
+    loss = find_pair_loss(settings.loss)
+    if not loss.needs_states:
+        return loss.token_weights(batch.response_NT, ())
+    if not isinstance(trainer, StateReader):
+        raise SettingsError(
+            f"preference.loss.kind is '{settings.loss.kind}', which reads the policy's hidden "
+            f"states; trainer '{settings.engines.trainer.value}' does not show them: use "
+            "preference.engines.trainer 'torch', or preference.loss.kind 'dpo'"
+        )
+    states = trainer.hidden_states(batch)
+    return loss.token_weights(batch.response_NT, states)
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedLogprobs:
-    """A weighted sum of the sequences' log-probabilities, whose gradient is that of DPO."""
+    """A weighted sum of the tokens' log-probabilities, whose gradient is that of the loss."""
 
     def __call__(
         self, logprobs_NT: torch.Tensor, batch: TokenBatch
     ) -> tuple[torch.Tensor, dict[str, float]]:
         """Return the part of a micro-batch; the parts of a batch add up."""
-        sums_N = (logprobs_NT * batch.response_NT).sum(dim=1)
-        return (batch.columns[WEIGHTS] * sums_N).sum(), {}
-
-
-def weighted(batch: TokenBatch, weights_N: torch.Tensor) -> TokenBatch:
-    """Add the weights of its sequences to a batch."""
-    return replace(batch, columns={WEIGHTS: weights_N})
+        return (batch.columns[WEIGHTS] * logprobs_NT).sum(), {}
 
 
 def pair_batch(pairs: Sequence[PreferencePair], prompts: dict[str, np.ndarray]) -> TokenBatch:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from data_schemas.machine_settings import MachineSettings, Seed, Settings
+from data_schemas.rl_settings import PairLossSettings
 from data_schemas.settings import SFTSettings
 
 
@@ -24,6 +25,7 @@ class PartScore(StrEnum):
 class PreferenceSettings(Settings):
     """DPO on a right and a wrong answer."""
 
+    loss: PairLossSettings = PairLossSettings()
     beta: float = Field(default=0.1, gt=0.0, description="TRL's default; the paper does not say it")
     learning_rate: float = Field(
         default=3e-5, gt=0.0, le=1.0, description="PromptCoT 2.0: 1e-6 at 4B"
