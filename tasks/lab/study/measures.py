@@ -68,8 +68,8 @@ _STEADY = {
     "mean reward": "reward/mean",
     "trained tokens": "policy/trained_tokens",
 }
-"""What C3PO calls stable, by step; the tokens of an update stand for the throughput, whose seconds a
-shared machine does not keep."""
+"""What C3PO calls stable, by step. The tokens of an update stand for the throughput: a machine that
+is shared keeps no steady seconds."""
 _OF_TERMS = {"left behind": "policy/stale_share", "router shift": "policy/router_shift"}
 """Reported by the terms of a phase, where they are listed."""
 
