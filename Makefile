@@ -61,13 +61,13 @@ help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 # Warnings of libraries are off: missing GPU packages (Apex, Transformer Engine) fill the screen.
-run: $(CHOSEN_STAMP) ## the whole pipeline, from raw rows to a released model; ENGINES=real
+run: $(CHOSEN_STAMP) ## raw rows to a released model; ENGINES=real
 	$(if $(REAL_ENGINES),EACHPROMPT_PROCESSES=2 PYTHONWARNINGS=ignore) $(CHOSEN_BIN)/pyflyte run workflows/post_training.py post_training \
 		$(if $(REAL_ENGINES),--settings workflows/examples/real_engines.yaml) $(ARGS)
 
 include workflows/runs.mk
 
-test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=2 processes
+test: $(STAMP) ## style, types, contracts and daily tests; WORKERS=2
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory -j 2 types suite
@@ -75,7 +75,7 @@ test: $(STAMP) ## style, types, import contracts and the test suite, in WORKERS=
 # The marks of pyproject.toml, without "not slow" and "not tools": what needs neither a service nor a large environment.
 ALL = $(shell sed -n "s/ and not tools//; s/^addopts = .* -m 'not slow and \(.*\)'\"$$/\1/p" pyproject.toml)
 
-test-all: $(STAMP) $(TOOLS_STAMP) ## the same and the slow tests: everything that runs without extra services
+test-all: $(STAMP) $(TOOLS_STAMP) ## also the slow tests: all that needs no services
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(MAKE) --no-print-directory types
@@ -86,7 +86,7 @@ QUICK := tests/algorithms tests/test_settings.py tests/test_addresses.py tests/t
 	tests/curation/marketplace tests/gym/maths tests/gym/tools \
 	tests/gym/test_choice.py tests/gym/test_extraction.py tests/gym/test_refusal.py
 
-quick: $(STAMP) ## ruff and the tests of formulas, settings and verifiers, in less than a minute
+quick: $(STAMP) ## ruff and quick tests, in less than a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not gpu and not mergekit and not hypothesis' $(QUICK) $(ARGS)
@@ -107,7 +107,7 @@ AGAINST ?=
 SEEDS ?= 3
 GIVEN_SEEDS = $(if $(filter command environment,$(origin SEEDS)),--seeds $(SEEDS))
 
-study: $(STAMP) ## variants of settings with several seeds, in one table with intervals: OF=file
+study: $(STAMP) ## variants of settings over seeds, in one table: OF=file
 	$(BIN)/pyflyte run workflows/lab/study.py study --of $(OF) $(if $(AGAINST),--against $(AGAINST)) $(GIVEN_SEEDS) $(ARGS)
 
 NAME ?= ladder
@@ -115,7 +115,7 @@ STUDIES := $(basename $(notdir $(wildcard workflows/lab/studies/*.yaml)))
 
 # Beside the studies, NAME=trl runs the two comparisons with TRL, NAME=claims renders what was measured.
 # make -n runs every line that has $(MAKE) in it: a study stands on a line of its own.
-evidence: $(STAMP) ## run a study and keep its numbers in docs/evidence: NAME=ladder SEEDS=1
+evidence: $(STAMP) ## a study, kept in docs/evidence: NAME=ladder SEEDS=1
 	$(if $(filter $(NAME),$(STUDIES) trl claims),,\
 		$(error NAME=$(NAME) is no study. Use one of: $(STUDIES) trl claims))
 	$(if $(filter trl,$(NAME)),$(MAKE) bench-rl ARGS="8 1 --out tests/bench/rl_step.json" \
@@ -128,7 +128,7 @@ evidence: $(STAMP) ## run a study and keep its numbers in docs/evidence: NAME=la
 docs: $(STAMP) ## render the numbers in all pages from docs/evidence
 	$(BIN)/python -m tasks.lab.study.documents $(ARGS)
 
-findings: ## what libraries do otherwise than one would guess, each shown by a script with pinned packages
+findings: ## scripts that show surprises of the libraries
 	@for script in findings/*.sh; do echo "$$script"; $$script || exit 1; done
 
 include tests/suites.mk

@@ -34,7 +34,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --python-version 3.11 --no-heade
 CLUSTER := x86_64-manylinux_2_28
 
 # Trl requires torch, which is installed separately: the override excludes it and its CUDA packages.
-lock: $(STAMP) ## resolve the lock files anew from pyproject.toml, keeping pins that still fit
+lock: $(STAMP) ## resolve the lock files anew; pins that still fit stay
 	echo 'torch; python_version < "3"' | $(COMPILE) --overrides /dev/stdin --extra dev --universal --output-file lock_cpu.txt
 	echo 'torch; python_version < "3"' | $(COMPILE) --overrides /dev/stdin --constraint lock_cpu.txt --universal --output-file containers/lock_tool.txt
 	printf '%s; python_version < "3"\n' torch torchvision torchaudio torchcodec triton \

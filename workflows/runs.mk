@@ -41,7 +41,7 @@ REAL = {"parent": "$(REAL_PRESET)"$(if $(REAL_SETS),$(comma) "curation": {"sourc
 public: $(STAMP)
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(PUBLIC)' $(ARGS)
 
-real: $(REAL_STAMP) ## the whole chain on a pretrained model of 135M weights; DATA=folder EXPERTS=4
+real: $(REAL_STAMP) ## the chain on a model of 135M weights; DATA=folder
 	$(if $(filter-out 0,$(EXPERTS)),test -f $(REAL_MODEL)/config.json || $(BIN)/python -m \
 		tasks.training.foundation.copied_experts $(REAL_FOLDER)/model $(REAL_MODEL) --experts $(EXPERTS))
 	$(BIN)/pyflyte run workflows/post_training.py post_training --settings '$(REAL)' \

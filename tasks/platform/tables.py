@@ -4,13 +4,18 @@ import html
 import io
 import json
 import logging
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 SCREEN_WIDTH = 132
 """Columns that the tables need."""
+_INDENT = 4
 STYLE = (
     "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
     "table{border-collapse:collapse;display:block;overflow-x:auto}"
@@ -55,6 +61,19 @@ class Screen(Console):
             defaults |= {"file": _LogLines(), "width": SCREEN_WIDTH}
         super().__init__(**defaults | options)
 
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """On a terminal too narrow for a table, every cell is a line: none breaks within a word."""
+        width = (options or self.options).max_width
+        if (
+            self.is_terminal
+            and isinstance(renderable, Table)
+            and not _fits(renderable, self, width)
+        ):
+            renderable = Group(*_records(renderable, self))
+        return super().render(renderable, options)
+
     def render_str(self, text: str, **options: Any) -> Text:
         """Every string comes through here, those in tables and groups as well."""
         lines = "\n".join(map(on_one_line, text.split("\n")))
@@ -80,6 +99,55 @@ def screen_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*map(on_one_line, row))
     return table
+
+
+def show_table(table: Table, least: int = SCREEN_WIDTH) -> None:
+    """Print a table; what is no terminal, such as a file, gets as many columns as it needs.
+
+    Args:
+        table: its first column names the rows.
+        least: width in columns within which its cells wrap.
+    """
+    screen = Screen()
+    if not screen.is_terminal:
+        screen.width = max(screen.width, min(least, _width(screen, table)))
+    screen.print(table)
+
+
+def _fits(table: Table, console: Console, width: int) -> bool:
+    """Tell whether a table fits, its widest column wrapped between words if need be.
+
+    rich narrows the widest column until it is as wide as the next one, and then both.
+    """
+    missing = _width(console, table) - width
+    if missing <= 0 or len(table.columns) == 1:
+        return True
+    columns = [[_text(one, console) for one in (c.header, *c.cells)] for c in table.columns]
+    *_, second, widest = sorted(columns, key=lambda cells: max(map(cell_len, cells)))
+    words = [word for cell in widest for word in cell.split()]
+    left = max(map(cell_len, widest)) - missing
+    return left >= max(map(cell_len, [*second, *words]))
+
+
+def _records(table: Table, console: Console) -> Iterator[RenderableType]:
+    """Yield the first cell of every row, and below it a line for each of the others."""
+    if table.title:
+        yield table.title
+    heads = [_text(column.header, console) for column in table.columns]
+    for first, *rest in zip(*(column.cells for column in table.columns), strict=True):
+        yield first
+        for head, cell in zip(heads[1:], rest, strict=True):
+            if text := _text(cell, console):
+                yield Padding(Text(f"{head}: {text}" if head else text), (0, 0, 0, _INDENT))
+
+
+def _text(cell: RenderableType, console: Console) -> str:
+    return console.render_str(cell).plain if isinstance(cell, str) else str(cell)
+
+
+def _width(console: Console, table: Table) -> int:
+    unlimited = console.options.update(max_width=sys.maxsize)
+    return Measurement.get(console, unlimited, table).maximum
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -122,8 +190,7 @@ class Sheet:
 
     def show(self) -> None:
         """Print the table, in as many columns as it needs."""
-        width = max(Screen().width, SCREEN_WIDTH)
-        Screen(width=width).print(screen_table(self.header, self.rows))
+        show_table(screen_table(self.header, self.rows))
 
 
 def claim_sheet(title: str, claims: Sequence[Claim], conditions: str) -> Sheet:

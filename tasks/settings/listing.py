@@ -13,9 +13,8 @@ from typing import get_args
 import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from data_schemas import presets
 from data_schemas.faults import did_you_mean
@@ -24,9 +23,10 @@ from data_schemas.references import Pluggable
 from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
 from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.tables import show_table
 
 NARROWEST = 120
-"""Smallest width in columns at which descriptions are readable."""
+"""Smallest width in columns at which the table is readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,8 @@ def table_of(name: str, settings: BaseModel, rows: Sequence[ListingRow]) -> Tabl
             section = group
             about = inspect.getdoc(type(getattr(settings, group))) or ""
             table.add_section()
-            table.add_row(f"[bold]{group}[/bold]", "", "", f"[bold]{about.splitlines()[0]}[/bold]")
-        table.add_row(row.name, escape(row.value), escape(row.allowed), escape(row.meaning))
+            table.add_row(Text(group, "bold"), "", "", Text(about.splitlines()[0], "bold"))
+        table.add_row(row.name, row.value, row.allowed, row.meaning)
     return table
 
 
@@ -189,10 +189,7 @@ def main(arguments: Sequence[str]) -> None:
     except ValueError as error:
         raise SettingsError(str(error)) from error
     rows = select(list(rows_of(settings)), options.group, options.find)
-    console = Console(highlight=False)
-    width = max(console.width, NARROWEST)
-    table = table_of(options.preset, settings, rows)
-    Console(highlight=False, width=width).print(table)
+    show_table(table_of(options.preset, settings, rows), NARROWEST)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ from tasks.gym.protocol import verifiers_of
 from tasks.gym.scoring.service import ScoringService
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import fan_out, shell
-from tasks.platform.tables import Screen
+from tasks.platform.tables import Screen, show_table
 from tasks.provenance.lineage.judges import read_judge
 from tasks.provenance.lineage.stage import StageRecord
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, numbered, run
@@ -265,8 +265,7 @@ def compare_logs(left: str, right: str, out: str) -> str:
         paired = score_logs.compare_scores(ours, theirs)
     target = location.absolute_store(out, "--out")
     store_at(target).write_bytes(score_logs.as_json(paired))
-    console = Screen()
-    Screen(width=max(console.width, 110)).print(score_logs.as_table(paired))
+    show_table(score_logs.as_table(paired))
     return target
 
 

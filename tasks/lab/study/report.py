@@ -3,10 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 
-from rich.console import Console
-
 from data_schemas.study import EvidenceCell, StudyEvidence
-from tasks.platform.tables import SCREEN_WIDTH, Sheet, screen_table
+from tasks.platform.tables import Screen, Sheet, screen_table, show_table
 
 Columns = Sequence[tuple[str, Callable[[StudyEvidence, str], str]]]
 SHARES = (
@@ -126,15 +124,14 @@ def sheet(evidence: StudyEvidence) -> Sheet:
 
 def show(evidence: StudyEvidence) -> None:
     """Print the table, with a line per number where there are few variants."""
-    console = Console(width=max(Console().width, SCREEN_WIDTH))
     header, rows = rows_of(evidence)
     if len(rows) <= FEW_VARIANTS:
         turned = [tuple(column) for column in zip(header, *rows, strict=True)]
         header, rows = list(turned[0]), turned[1:]
-    console.print(screen_table(header, rows))
+    show_table(screen_table(header, rows))
     if (gains := gains_of(evidence))[1]:
-        console.print(screen_table(*gains))
-    console.print(conditions(evidence), markup=False)
+        show_table(screen_table(*gains))
+    Screen().print(conditions(evidence))
 
 
 def _text(evidence: StudyEvidence, name: str) -> str:

@@ -11,15 +11,12 @@ from rich.table import Table
 
 from data_schemas.artifacts import StoreRef
 from data_schemas.texts import on_one_line
-from tasks.platform.tables import Screen
+from tasks.platform.tables import show_table
 from tasks.provenance.lineage.descriptions import EXECUTION
 from tasks.provenance.lineage.registry import AUDIT_TAG, PromotionEntry
 from tasks.provenance.lineage.versions import RegisteredVersion, read_candidates, read_history
 
 _COLUMNS = ("when (UTC)", "version", "by", "accuracy", "audit", "execution", "aliases")
-
-_WIDTH = 120
-"""Columns that the table needs; a narrower terminal wraps it."""
 
 
 def rows(
@@ -58,6 +55,4 @@ def show(name: str, store: StoreRef) -> None:
     table = Table(*_COLUMNS, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows(read_candidates(name, store.tracking_uri), promotions):
         table.add_row(*map(on_one_line, row))
-    console = Screen()
-    console.width = max(console.width, _WIDTH)
-    console.print(table)
+    show_table(table)
