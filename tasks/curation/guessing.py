@@ -15,13 +15,16 @@ from typing import cast
 from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.pass_rates import ANNOTATOR
 from data_schemas.rows import Domain, Parent, language_tag
-from tasks.curation.adapters.chats import turns_of
+from tasks.curation.adapters.chats import read_chat, turns_of
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.lettered import LETTERS, find_options
+from tasks.curation.readers.written_values import written_value
+from tasks.curation.rows import BadRow
 from tasks.errors import DataError
 from tasks.gym.instructions.languages import simplified, traditional
 from tasks.gym.maths.numerals import writes_comma
+from tasks.gym.maths.parse import parse
 from tasks.gym.maths.units import CURRENCY
 
 # ruff: noqa: RUF001 - other scripts are the point
@@ -90,7 +93,6 @@ _NAMES = {
         "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 "
         "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant"
     ),
-    "system": "system system_prompt system_message sistem sistema 系統 系统",
     "title": (
         "title name description product judul nama deskripsi produk título titulo nome "
         "nombre descrição descricao descripción tên ten_sản_phẩm mô_tả pangalan ชื่อ "
@@ -107,6 +109,10 @@ _NAMES = {
         "index handle path"
     ),
 }
+_SYSTEM = re.compile("system(?:_prompt|_message)?|sistema?|系[統统]")
+"""Whole names of columns of system messages: an `operating_system` is none."""
+_THOUGHTS = re.compile("reasoning(?:_content)?|thinking|thoughts?|chain_of_thought|cot|rationale")
+"""Whole names of columns of a thought in front of the answer."""
 _LANGUAGE_NAMES = {
     "en": "english inggris bahasa_inggris inglés inglês ingles tiếng_anh อังกฤษ ภาษาอังกฤษ 英文 英語",
     "id": "indonesian indonesia bahasa_indonesia",
@@ -154,11 +160,16 @@ _ASK = {
 _ASK_LETTER = "Answer {options}."
 
 # "12", "-1.299,50", ",89"; not "00001", which is an identifier.
-_NUMBER = re.compile(r"[-+]?(?!0\d)[\d.,]*\d[\d.,]*")
+_NUMBER = re.compile(r"[-+−]?(?!0\d)[\d.,]*\d[\d.,]*")
 # "4006381333931", of which all have one length.
 _CODE = re.compile(r"\d{8,}")
 # "0,5", "1.495,72".
 _DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,\d{1,2}")
+# "12.500", "1.299.000": thousands in Indonesian, and 12.5 in English; and with commas, vice versa.
+_GROUPED = {
+    ",": re.compile(r"[1-9]\d{0,2}(?:,\d{3})+"),
+    ".": re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+"),
+}
 # "https://...", "2026-03-01", "01/03/2026 10:00".
 _NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}.*")
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
@@ -239,6 +250,10 @@ class _Column:
             f"_{word}_" in folded or (_SPACELESS.search(word) and word in folded) for word in words
         )
 
+    def is_called(self, names: re.Pattern[str]) -> bool:
+        """True if the whole name matches."""
+        return names.fullmatch("_".join(self.name.casefold().split())) is not None
+
     @property
     def is_number(self) -> bool:
         is_number = self.share(_NUMBER) >= _MOSTLY and not self._is_code
@@ -316,11 +331,19 @@ def guess_mapping(
         raise DataError(f"{name} has no column {label!r}; it has {_listed(list(by_name))}")
     spoken = [column for column in columns if _is_language(column) or column.name == language]
     signed = [c for c in columns if c.is_named("annotator") and c.name not in (label, language)]
-    rest = [one for one in columns if one not in (*spoken, *signed) and not one.is_identity]
+    own = [c for c in columns if c.name not in (label, language)]
+    systems = [c for c in own if c.is_called(_SYSTEM)]
+    thoughts = [c for c in own if c.is_called(_THOUGHTS) and c.is_free_text and c.fill >= _MOSTLY]
+    taken = (*spoken, *signed, *systems, *thoughts)
+    rest = [one for one in columns if one not in taken and not one.is_identity]
     draft = None if label else _chat(rows) or _examination(rows, rest)
     draft = draft or _draft(name, rest, by_name.get(label), list(by_name))
+    draft = _framed(draft, systems, thoughts)
     values, remarks = dict(draft.values), list(draft.remarks)
-    tags, how = _language(rows, columns, spoken, draft.asked, language, values)
+    texts = draft.texts or tuple(
+        "\n".join(cells) for cells in zip(*(by_name[n].values for n in draft.asked), strict=True)
+    )
+    tags, how = _language(rows, columns, spoken, texts, language, values)
     remarks += how
     if draft.numbers:
         _check_separators(by_name[draft.numbers], tags, how)
@@ -329,8 +352,10 @@ def guess_mapping(
     mapping = ColumnMapping.model_validate(
         fields | draft.fields | ({"prompt": asked} if asked else {}) | {"values": values}
     )
-    if not draft.options and (left := _unused(mapping, rest)):
+    left = _unused(mapping, [*([] if draft.options else rest), *systems, *thoughts])
+    if left:
         remarks.append(f"Not used: {_listed(left, 3)}.")
+    remarks += _cut_lists(mapping, rows)
     if signed:
         facets = {ANNOTATOR: f"{{{signed[0].name}}}"} | mapping.facets
         mapping = mapping.model_copy(update={"facets": facets})
@@ -360,6 +385,10 @@ class _Draft:
     remarks: tuple[str, ...] = ()
     lettered: tuple[str, ...] = ()
     """Columns of the options, if these are letters."""
+    texts: tuple[str, ...] = ()
+    """What is asked in each row, if the table is a chat."""
+    has_system: bool = False
+    """Whether turns of a chat begin with a system message."""
 
 
 def _draft(
@@ -404,16 +433,75 @@ def _chat(rows: Sequence[Row]) -> _Draft | None:
         if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
             continue
         first = cast("Mapping[str, object]", value[0])
-        role, text = ("role", "content") if "role" in first else ("from", "value")
-        if role not in first or set(column) & set("{}"):
+        if not {"role", "from"} & first.keys() or set(column) & set("{}"):
             continue
         whole = f"{{{column}}}"
         fields = {"domain": Domain.GENERAL, "prompt": whole, "response": whole}
-        ask = int(first[role] == "system")
-        # Within a text, such as a cell of a CSV file, no place has a name.
-        asked = f"{column}.{ask}.{text}" if isinstance(cell, list) else column
-        return _Draft(fields, asked=(asked,))
+        chats = [_turns(row.get(column), column) for row in rows]
+        return _Draft(
+            fields,
+            texts=tuple(
+                "\n".join(text for who, text in turns if who != "system") for turns in chats
+            ),
+            has_system=any(turns and turns[0][0] == "system" for turns in chats),
+        )
     return None
+
+
+def _turns(cell: object, column: str) -> list[tuple[str, str]]:
+    """Return who says what before the response of a chat; nothing of one that is not read."""
+    try:
+        chat = read_chat(turns_of(cell), column)
+    except (BadRow, ValueError):
+        return []
+    return (
+        [(str(one.get("role")), str(one.get("content", ""))) for one in chat.messages]
+        if chat
+        else []
+    )
+
+
+def _framed(draft: "_Draft", systems: Sequence[_Column], thoughts: Sequence[_Column]) -> "_Draft":
+    """Add the system message and the thought that columns of a table have, if it has them."""
+    fields = dict(draft.fields)
+    if systems and not draft.has_system:
+        fields["system"] = f"{{{systems[0].name}}}"
+    # The response of a chat is its last turn, with a thought of its own.
+    if thoughts and not draft.texts:
+        fields["response"] = f"<think>{{{thoughts[0].name}}}</think>{fields['response']}"
+    return replace(draft, fields=fields)
+
+
+def _cut_lists(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
+    """Say of which lists templates read the first parts, where rows have more."""
+    read: dict[str, int] = {}
+    for column in mapping.columns:
+        parts = [] if any(column in row for row in rows) else column.split(".")
+        for place, part in enumerate(parts):
+            if part.isdecimal():
+                name = ".".join(parts[:place])
+                read[name] = max(read.get(name, 0), int(part) + 1)
+    longer = {name: sum(_length(row, name) > most for row in rows) for name, most in read.items()}
+    return [
+        f"{name} has more than {read[name]} parts in {count:,} of {len(rows):,} rows, which "
+        "nothing reads."
+        for name, count in longer.items()
+        if count
+    ]
+
+
+def _length(row: Row, path: str) -> int:
+    """Return how many parts a list has; 0 if there is none."""
+    cell: object = row
+    for part in path.split("."):
+        cell = written_value(cell)
+        if isinstance(cell, list):
+            items = cast("list[object]", cell)
+            cell = items[int(part)] if part.isdecimal() and int(part) < len(items) else None
+        else:
+            cell = cast("Row", cell).get(part) if isinstance(cell, Mapping) else None
+    value = written_value(cell)
+    return len(cast("list[object]", value)) if isinstance(value, list) else 0
 
 
 def _examination(rows: Sequence[Row], columns: Sequence[_Column]) -> _Draft | None:
@@ -451,7 +539,6 @@ def _pair(
     columns: Sequence[_Column], labels: Sequence[tuple[_Column, int]]
 ) -> tuple[_Column, _Column] | None:
     """Return the columns of a question and its answer."""
-    columns = [column for column in columns if not column.is_named("system")]
     asks = [c for c in columns if c.is_named("question") and c.fill >= _HALF]
     answers = [c for c in columns if c.is_named("answer") and c.fill >= _HALF and c not in asks]
     few = {column.name for column, points in labels if points > 0}
@@ -481,8 +568,6 @@ def _answered(
     asked = (ask.name, *about[:_MOST_COLUMNS])
     prompt = "\n".join(f"{{{name}}}" for name in asked)
     fields: dict[str, object] = {"prompt": prompt, "response": f"{{{answer.name}}}"}
-    if system := next((one.name for one in columns if one.is_named("system")), ""):
-        fields["system"] = f"{{{system}}}"
     if not answer.is_amount:
         if answer.share(_NUMBERED) >= _HALF:
             words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"
@@ -638,7 +723,7 @@ def _language(
     rows: Sequence[Row],
     columns: Sequence[_Column],
     spoken: Sequence[_Column],
-    asked: Sequence[str],
+    texts: Sequence[str],
     language: str,
     values: dict[str, dict[str, str]],
 ) -> tuple[str | tuple[str, ...], list[str]]:
@@ -655,8 +740,6 @@ def _language(
         return f"{{{column.name}}}", [remark] if blank else []
     odd = [column.name for column in columns if column.is_named("language")]
     remarks = [f"{odd[0]} names no languages, and is not used as such."] if odd else []
-    by_name = {column.name: column for column in columns}
-    texts = ["\n".join(cells) for cells in zip(*(by_name[n].values for n in asked), strict=True)]
     tags, assumed = _detected(languages_of([text for text in texts if text.strip()]))
     return tags, [*remarks, assumed]
 
@@ -689,15 +772,29 @@ def _check_separators(
             f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
             f"{remarks[-1]}"
         )
-    if not isinstance(tags, str) or tags == TEXT or "{" in tags or writes_comma(tags):
+    if not isinstance(tags, str) or tags == TEXT or "{" in tags:
         return
-    odd = [value for value in numbers if _DECIMAL_COMMA.fullmatch(value)]
     fractions = [value for value in numbers if re.search(r"[.,]", value)]
-    if len(odd) > _HALF * len(fractions):
+    decimal = "," if writes_comma(tags) else "."
+    grouped = [value for value in answers.values if _GROUPED[decimal].fullmatch(value)]
+    if remarks and len(grouped) > _HALF * len(fractions):
+        raise DataError(
+            f"{len(grouped):,} of {len(answers.values):,} values of {answers.name} are as "
+            f"{grouped[0]}, in which {tags} reads {decimal!r} as the sign of decimals. If it is "
+            f"one, give --language {tags}; else write thousands without a sign"
+        )
+    odd = [value for value in numbers if _DECIMAL_COMMA.fullmatch(value)]
+    if decimal == "." and len(odd) > _HALF * len(fractions):
         raise DataError(
             f"{len(odd):,} of {len(answers.values):,} values of {answers.name} have a decimal "
             f"comma, as {odd[0]}, which {tags} does not write: 1.299 would be read wrongly. Give "
             "the language of the numbers: --language, for example pt-BR"
+        )
+    unread = [value for value in fractions if parse(value, tags).kind == "list"]
+    if len(unread) > _HALF * len(fractions):
+        raise DataError(
+            f"{len(unread):,} of {len(answers.values):,} values of {answers.name}, as {unread[0]}, "
+            f"are no single number in {tags}. Write them without separators"
         )
 
 

@@ -103,6 +103,7 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
     """
     if not path.is_file():
         raise SettingsError(f"there is no file {path}")
+    read, rows, unread = list[RawRow | UnreadableRow](), list[RawRow](), list[UnreadableRow]()
     try:
         check_readable(path)
         read = list(islice(read_rows(path), MOST_ROWS))
@@ -127,14 +128,18 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
         cells = [row.cells for row in rows]
         guess = guess_mapping(_name(path), cells, label, language, classes_in(path))
     except DataError as error:
-        raise SettingsError(str(error)) from error
+        lost = f". {_lost(unread, len(read))}" if unread and rows else ""
+        raise SettingsError(f"{error}{lost}") from error
     first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))
     remarks = (*guess.remarks, *first.lost, *first.unchecked)
     if unread:
-        remarks += (
-            f"{len(unread):,} of {len(read):,} rows cannot be read: {unread[0].problem.reason}.",
-        )
+        remarks += (f"{_lost(unread, len(read))}.",)
     return Draft(path, rows, guess.mapping, remarks=remarks, label=guess.label)
+
+
+def _lost(unread: Sequence[UnreadableRow], count: int) -> str:
+    problem = unread[0].problem
+    return f"{len(unread):,} of {count:,} rows cannot be read: {problem.reason}"
 
 
 def _adapter_of(rows: Sequence[RawRow]) -> str:

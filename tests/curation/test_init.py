@@ -11,9 +11,12 @@ import pytest
 import yaml
 
 from data_schemas.rows import Domain, Problem
+from tasks.curation.adapters.general import compared
+from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.commands import init
 from tasks.curation.guessing import guess_mapping
 from tasks.curation.init import draft
+from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import DataError, SettingsError
 from tasks.formats.mapping_files import mapping_of
 
@@ -492,3 +495,126 @@ def test_options_that_a_cell_writes_as_a_list_are_options(tmp_path: Path, writte
 
     assert "A: Ann's strap 0\nB: a lid\nC: rope" in first.record.prompt_text
     assert {"correct": ["A"], "others": [["B"], ["C"]]} == json.loads(first.record.answer)
+
+
+def test_a_chat_of_parts_is_drafted_and_its_language_is_that_of_what_is_asked(tmp_path: Path):
+    def turn(role: str, text: str) -> dict:
+        return {"role": role, "content": [{"type": "text", "text": text, "image_url": None}]}
+
+    rows = [
+        {
+            "messages": [
+                turn("user", f"Onde está o meu pedido número {n}?"),
+                turn("assistant", "Ali."),
+            ]
+        }
+        for n in range(40)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "chats.parquet")
+
+    one = draft(tmp_path / "chats.parquet")
+
+    assert one.mapping is not None
+    assert ("{messages}", "pt") == (one.mapping.response, one.mapping.language)
+    assert 40 == len(list(one.items()))
+
+
+def test_turns_that_nothing_reads_are_named(tmp_path: Path):
+    turns = [{"role": "user", "parts": [{"text": "Size?"}]}, {"role": "model", "parts": []}]
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"contents": turns}) + "\n")
+
+    with pytest.raises(SettingsError, match=r"unread_key, contents\.0\.parts is not read"):
+        draft(tmp_path / "rows.jsonl")
+
+
+def test_a_system_column_frames_a_chat_and_one_that_only_sounds_so_does_not():
+    chat = [{"from": "human", "value": "Size?"}, {"from": "gpt", "value": "41"}]
+    rows = [{"system": "You sell shoes." if n % 2 else "", "conversations": chat} for n in range(9)]
+    other = [
+        {
+            "question": f"Why is phone {n} slow?",
+            "answer": f"It is {n} years old.",
+            "operating_system": "v",
+        }
+        for n in range(9)
+    ]
+    mapping = guess_mapping("chats", rows).mapping
+
+    assert "{system}" == mapping.system
+    assert "" == guess_mapping("phones", other).mapping.system
+    (blank,), (framed,) = (
+        read_mapped(mapping, RawRow(str(n), "0" * 64, row)) for n, row in enumerate(rows[:2])
+    )
+    assert ["user"] == [turn.role.value for turn in blank.record.messages]
+    assert ["system", "user"] == [turn.role.value for turn in framed.record.messages]
+    both = {
+        "system": "Be brief.",
+        "conversations": [{"from": "system", "value": "Be long."}, *chat],
+    }
+    with pytest.raises(BadRow, match="two_system_messages"):
+        read_mapped(mapping, RawRow("2", "0" * 64, both))
+
+
+@pytest.mark.parametrize("name", ["reasoning", "Reasoning Content", "thinking", "rationale"])
+def test_a_thought_beside_an_answer_is_in_front_of_it_and_never_asked_about(name: str):
+    rows = [
+        {"title": f"red shoe {n}", name: f"It is worn on feet, {n}.", "category": "ab"[n % 2]}
+        for n in range(40)
+    ]
+    guess = guess_mapping("t", rows)
+
+    assert f"<think>{{{name}}}</think>{{category}}" == guess.mapping.response
+    assert name not in guess.mapping.prompt
+
+
+def test_parts_of_lists_that_nothing_reads_are_counted():
+    rows = [
+        {
+            "question": f"Where is box {n}?",
+            "answers": {"text": [f"on shelf {n}", "up"][: 1 + n % 2]},
+        }
+        for n in range(40)
+    ]
+
+    assert "answers.text has more than 1 parts in 20 of 40 rows, which nothing reads." in (
+        guess_mapping("t", rows).remarks
+    )
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("response_a", "response_b"), ("answer1", "answer2"), ("completion_j", "completion_k")],
+)
+def test_two_answers_are_known_by_what_tells_them_apart(tmp_path: Path, names: tuple[str, str]):
+    rows = [{"prompt": f"Where is {n}?"} | dict.fromkeys(names, f"Here {n}.") for n in range(9)]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    with pytest.raises(SettingsError, match=f"{names[0]} and {names[1]}.*train a judge"):
+        draft(path)
+    assert "" == compared(["question", "answer_a", "answer_b", "answer_c"])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "message"),
+    [
+        ("How much are {n} boxes?", "{n}.500", "reads '.' as the sign of decimals.*--language en"),
+        ("Quanto custam {n} caixas com o frete?", "{n},500", "reads ',' as the sign of decimals"),
+        ("How much are {n} boxes?", "1,{n},456.50", "are no single number in en"),
+    ],
+)
+def test_separators_that_could_be_of_another_language_are_asked_about(question, answer, message):
+    rows = [{"question": question.format(n=n), "answer": answer.format(n=n)} for n in range(10, 50)]
+
+    with pytest.raises(DataError, match=message):
+        guess_mapping("sums", rows)
+    if "500" in answer:
+        assert "en" == guess_mapping("sums", rows, language="en").mapping.language
+
+
+def test_a_table_that_is_mostly_unread_says_so_before_its_columns_are_judged(tmp_path: Path):
+    lines = [json.dumps({"title": f"shoe {n}", "category": "ab"[n % 2]}) for n in range(30)]
+    (tmp_path / "rows.jsonl").write_text(",\n".join(lines))
+
+    with pytest.raises(SettingsError, match="29 of 30 rows cannot be read: not_json"):
+        draft(tmp_path / "rows.jsonl")

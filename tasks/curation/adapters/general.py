@@ -1,6 +1,7 @@
 """Adapters for instructions, rows in our schema and sample worlds."""
 
-from collections.abc import Callable, Container, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
@@ -15,8 +16,11 @@ _REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
 """Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
 COMPARISON = "comparison"
 """Reason for which a row is refused that compares answers."""
-_COMPARED = (("response1", "response2"), ("output_1", "output_2"), ("chosen", "rejected"))
-"""Columns of PandaLM, LLMBar and sets of preferences."""
+_PREFERENCE = ("chosen", "rejected")
+# "response1", "output_2", "answer_b", "completion_j": PandaLM, LLMBar, arenas, StackExchange pairs.
+_ONE_OF_TWO = re.compile(r"((?:answer|completion|generation|output|reply|response)_?)([0-9a-k])")
+_PAIRS = ("ab", "01", "12", "jk")
+"""How the two are told apart."""
 _M_IFEVAL_LANGUAGES = ("es", "fr", "ja")
 
 
@@ -125,10 +129,18 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
     return items
 
 
-def compared(fields: Container[str]) -> str:
-    """Name the columns of two answers of one task; '' if there are none."""
-    pair = next((pair for pair in _COMPARED if all(name in fields for name in pair)), ())
-    return " and ".join(pair)
+def compared(fields: Iterable[str]) -> str:
+    """Name the columns of two answers of one task; '' if there are none, or more than two."""
+    names = {name.casefold(): name for name in fields}
+    if all(name in names for name in _PREFERENCE):
+        return " and ".join(names[name] for name in _PREFERENCE)
+    marks: dict[str, set[str]] = {}
+    for name in names:
+        if match := _ONE_OF_TWO.fullmatch(name):
+            marks.setdefault(match[1], set()).add(match[2])
+    pair = next((one for one in _PAIRS if {*one} in marks.values()), "")
+    stem = next((stem for stem, ends in marks.items() if ends == {*pair}), "")
+    return " and ".join(names[f"{stem}{mark}"] for mark in pair)
 
 
 def _split_chat(fields: dict[str, object]) -> None:

@@ -68,18 +68,23 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
     _check_not_blank(mapping, cells)
     _check_whole_turns(mapping, row)
     chat = _chat(mapping, cells)
-    system = [Message(role=Role.SYSTEM, content=_fill(mapping.system, cells))]
+    framing = _fill(mapping.system, cells)
+    system = [Message(role=Role.SYSTEM, content=framing)] if framing else []
     if chat is None:
         content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
         messages = [Message(role=Role.USER, content=_fill(mapping.prompt, cells))]
     else:
         messages = [Message.model_validate(turn) for turn in chat.messages]
         content = "\n".join(one.content for one in messages if one.role is not Role.SYSTEM)
+        if system and messages[0].role is Role.SYSTEM:
+            raise BadRow(
+                "two_system_messages", "`system` and the first turn are one each; keep one"
+            )
     shared = {
         "id": f"{mapping.name}/{_fill(mapping.id, cells) or row.key}",
         "domain": mapping.domain,
         "language": _language(mapping, cells, content, language),
-        "messages": (*(system if mapping.system else []), *messages),
+        "messages": (*system, *messages),
         "source": mapping.name,
         "source_row": row.source_row,
     }
