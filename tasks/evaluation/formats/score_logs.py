@@ -50,6 +50,8 @@ class ScoreLog:
     """Series -> item -> score."""
     higher_is_better: dict[Series, bool] = field(default_factory=dict)
     """Series -> direction, where the harness wrote it down."""
+    targets: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Task and item -> hash of what was right, where the harness wrote it down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ def compare_scores(left: ScoreLog, right: ScoreLog) -> list[PairedScore]:
     """Pair the items of every task and metric that both sides have.
 
     Raises:
-        DataError: there is none, or the sides do not agree on which direction is better.
+        DataError: there is none, or the sides do not agree on which direction is better, or on what
+            is right.
     """
     paired = []
     for series in sorted(left.items.keys() & right.items.keys()):
@@ -117,6 +120,7 @@ def compare_scores(left: ScoreLog, right: ScoreLog) -> list[PairedScore]:
         shared = sorted(ours.keys() & theirs.keys())
         if not shared:
             continue
+        _check_same_targets(series[0], shared, left, right)
         values = [ours[item] for item in shared], [theirs[item] for item in shared]
         interval = paired_difference(*values, seed=0)
         higher = sum(a > b for a, b in zip(*values, strict=True))
@@ -152,12 +156,21 @@ def as_table(paired: list[PairedScore]) -> Table:
     """Lay the comparisons out for a terminal.
 
     Shares are in percent and percentage points, other scores as they are; higher and lower count
-    the items on which the left side scores so.
+    the items on which the left side scores so; unpaired are those that only one side has scored.
     """
     table = Table(title="Left minus right, paired by item")
     for name in ("task", "metric"):
         table.add_column(name, overflow="fold")
-    for name in ("items", "left", "right", "difference", "95 % interval", "higher", "lower"):
+    for name in (
+        "items",
+        "unpaired",
+        "left",
+        "right",
+        "difference",
+        "95 % interval",
+        "higher",
+        "lower",
+    ):
         table.add_column(name, justify="right")
     table.add_column("better is")
     table.add_column("p", justify="right")
@@ -166,7 +179,7 @@ def as_table(paired: list[PairedScore]) -> Table:
         scale, form, unit = (100, ".1f", " %") if is_share else (1, ".4g", "")
         difference = f"{scale * one.difference:+{form}}"
         table.add_row(
-            *(one.task, one.metric, str(one.items)),
+            *(one.task, one.metric, str(one.items), str(one.unpaired)),
             *(f"{scale * mean:{form}}{unit}" for mean in (one.left, one.right)),
             difference,
             f"{scale * one.low:+{form}} to {scale * one.high:+{form}}",
@@ -192,6 +205,20 @@ def _direction(series: Series, left: ScoreLog, right: ScoreLog) -> bool | None:
         return stated.pop()
     name = _name_of(series[1])
     return True if name in _SHARES else False if name in _LOWER_IS_BETTER else None
+
+
+def _check_same_targets(task: str, shared: list[str], left: ScoreLog, right: ScoreLog) -> None:
+    """Refuse documents of which something else was right on the other side.
+
+    Raises:
+        DataError: says how many.
+    """
+    pairs = [(left.targets.get((task, item)), right.targets.get((task, item))) for item in shared]
+    if others := sum(a is not None and b is not None and a != b for a, b in pairs):
+        raise DataError(
+            f"{task}: {others:,} of {len(shared):,} shared documents have another target on the "
+            "other side. Evaluate both with one version of the task"
+        )
 
 
 def _name_of(metric: str) -> str:
@@ -251,7 +278,10 @@ def _read_log(scores: ScoreLog, task: str, payload: bytes, where: str) -> None:
             values = {name: row[name] for name in metrics}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{at} is no sample of lm-eval: {error!r}") from error
-        for name, value in values.items():
+        for name, written in values.items():
+            # A score that JSON has no type for, such as numpy.float32, is written as its text.
+            is_text = isinstance(written, str) and "metrics" in row
+            value = _number(written) if is_text else written
             if not isinstance(value, bool | int | float):
                 continue
             if not math.isfinite(value):
@@ -263,6 +293,18 @@ def _read_log(scores: ScoreLog, task: str, payload: bytes, where: str) -> None:
             copies[(task, metric), item] += 1
             key = f"{item}/{copies[(task, metric), item]}"
             scores.items.setdefault((task, metric), {})[key] = float(value)
+            if target := row.get("target_hash"):
+                scores.targets[task, key] = str(target)
+
+
+def _number(text: object) -> float | None:
+    """Return the number that a text writes, True or False as 1 or 0; None if it writes none."""
+    if text in ("True", "False"):
+        return float(text == "True")
+    try:
+        return float(str(text))
+    except ValueError:
+        return None
 
 
 def _document(row: Mapping[str, object], at: str) -> str:

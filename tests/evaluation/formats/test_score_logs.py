@@ -115,7 +115,7 @@ def test_which_score_is_better_follows_from_the_metric(tmp_path, metric, results
 
         assert (0, 4) == (one.higher, one.lower)
         cells = [next(iter(column.cells)) for column in as_table([one]).columns]
-        assert (mean, direction) == (cells[3], cells[9])
+        assert (mean, direction) == (cells[4], cells[10])
 
 
 def test_equal_documents_count_each_and_a_blank_line_is_none(tmp_path):
@@ -165,3 +165,36 @@ def test_a_sample_without_identity_or_score_is_refused(tmp_path, line, reason):
 def test_a_folder_without_an_evaluation_is_refused(tmp_path):
     with pytest.raises(DataError, match=r"has neither samples.parquet nor samples_"):
         read_scores(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "written", [str, lambda score: str(bool(score)), lambda score: f"{score:.3f}"]
+)
+def test_scores_that_were_written_as_texts_are_scores(tmp_path, written):
+    left = write_log(tmp_path / "left", "t", [written(score) for score in (1.0, 0.0, 1.0)])
+    right = write_log(tmp_path / "right", "t", [0.0, 0.0, 1.0])
+
+    (one,) = compare_scores(read_scores(str(left)), read_scores(str(right)))
+
+    assert (3, 1, 0) == (one.items, one.higher, one.lower)
+
+
+def test_items_that_one_side_did_not_score_are_in_the_table(tmp_path):
+    left = write_log(tmp_path / "left", "t", [1.0, 0.0, 1.0, None])
+    right = write_log(tmp_path / "right", "t", [0.0, None, 1.0, None, 1.0])
+
+    table = as_table(compare_scores(read_scores(str(left)), read_scores(str(right))))
+
+    cells = {str(column.header): [*column.cells] for column in table.columns}
+    assert (["2"], ["2"]) == (cells["items"], cells["unpaired"])
+
+
+def test_documents_of_which_something_else_is_right_are_not_compared(tmp_path):
+    paths = [write_log(tmp_path / side, "t", [1.0, 0.0]) for side in ("left", "right")]
+    for place, path in enumerate(paths):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows[1]["target_hash"] = f"target-{place}"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    with pytest.raises(DataError, match="t: 1 of 2 shared documents have another target"):
+        compare_scores(*(read_scores(str(path)) for path in paths))
