@@ -1,6 +1,6 @@
 """Would a group be stopped in mid-rollout because its responses begin alike?
 
-    python -m tasks.lab.skips.prefixes GRADED_SET --out tasks/lab/skips/prefixes.json
+    python -m tasks.lab.study.early_stops GRADED_SET --out tasks/lab/study/early_stops.json
 
 A group whose responses agree on their first tokens seems to become one without contrast. Graded
 sets keep every response's tokens and how many were solved, so that the rule is judged without a
@@ -25,7 +25,7 @@ from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
 from tasks.store.files import write_bytes
 
-MODULE = "tasks.lab.skips.prefixes"
+MODULE = "tasks.lab.study.early_stops"
 LENGTHS = (4, 8, 16, 32)
 """Tokens after which agreement is asked."""
 
@@ -88,7 +88,7 @@ def read_groups(graded: Path) -> tuple[dict[str, list[tuple[int, ...]]], dict[st
 def main(arguments: Sequence[str]) -> None:
     """Judge the rule on a graded set, and write what it would do."""
     parser = argparse.ArgumentParser(
-        prog="python -m tasks.lab.skips.prefixes", description="Would groups be stopped early?"
+        prog="python -m tasks.lab.study.early_stops", description="Would groups be stopped early?"
     )
     parser.add_argument("graded", type=Path, help="folder of a graded set")
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> None:
     groups, contrast = read_groups(options.graded)
     content = {
         **evidence_file.origin(
-            "python -m tasks.lab.skips.prefixes GRADED_SET", "tasks.lab.skips.prefixes"
+            "python -m tasks.lab.study.early_stops GRADED_SET", "tasks.lab.study.early_stops"
         ),
         "groups": len(groups),
         "with_contrast": sum(contrast.values()),

@@ -7,7 +7,7 @@ from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rows import GRADED, Domain, Message, Role
 from data_schemas.samples import RESPONSES, ResponseTokens
 from tasks.errors import DataError
-from tasks.lab.skips import prefixes
+from tasks.lab.study import early_stops
 
 
 def problem(name: str, rate: float | None) -> GradedProblem:
@@ -34,14 +34,14 @@ def test_a_group_is_stopped_behind_the_tokens_that_all_its_responses_share():
     }
     contrast = {"alike": True, "apart": False, "ended": False}
 
-    found = prefixes.early_stops(groups, contrast, 2)
+    found = early_stops.early_stops(groups, contrast, 2)
 
     assert (1, 1, pytest.approx(5 / 20)) == (found.stopped, found.with_contrast, found.saved_share)
 
 
 def test_a_set_without_responses_is_named(tmp_path):
     with pytest.raises(DataError, match=RESPONSES):
-        prefixes.read_groups(tmp_path)
+        early_stops.read_groups(tmp_path)
 
 
 def test_problems_without_a_verdict_are_in_no_group(tmp_path):
@@ -54,7 +54,7 @@ def test_problems_without_a_verdict_are_in_no_group(tmp_path):
     ]
     write_table(tmp_path / RESPONSES, ResponseTokens, answers)
 
-    prefixes.main([str(tmp_path), "--out", str(tmp_path / "found.json")])
+    early_stops.main([str(tmp_path), "--out", str(tmp_path / "found.json")])
 
     found = json.loads((tmp_path / "found.json").read_bytes())
     assert (2, 1) == (found["groups"], found["with_contrast"])
