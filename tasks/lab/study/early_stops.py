@@ -25,7 +25,6 @@ from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
 from tasks.store.files import write_bytes
 
-MODULE = "tasks.lab.study.early_stops"
 LENGTHS = (4, 8, 16, 32)
 """Tokens after which agreement is asked."""
 
@@ -94,6 +93,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
     options = parser.parse_args(arguments)
     groups, contrast = read_groups(options.graded)
+    module = "tasks.lab.study.early_stops"
     content = {
         **evidence_file.origin(
             "python -m tasks.lab.study.early_stops GRADED_SET", "tasks.lab.study.early_stops"
