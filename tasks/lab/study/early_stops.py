@@ -93,7 +93,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, required=True, help="JSON file")
     options = parser.parse_args(arguments)
     groups, contrast = read_groups(options.graded)
-    module = "tasks.lab.study.early_stops"
     content = {
         **evidence_file.origin(
             "python -m tasks.lab.study.early_stops GRADED_SET", "tasks.lab.study.early_stops"
