@@ -20,6 +20,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data_schemas.json_text import each_key_once, refuse_constant
 from tasks.curation.readers.cells import column_cells, unread_in
 from tasks.curation.readers.letters import other_encoding
 from tasks.curation.readers.spreadsheets import read_workbook
@@ -520,18 +521,4 @@ def _parse(payload: bytes) -> Mapping[str, object] | BadRow:
     return value
 
 
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _refuse_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Readers of JSON take the first or the last of equal keys: what is hashed must not depend."""
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {repeated[:60]!r} is there twice")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=each_key_once)

@@ -24,6 +24,7 @@ from pydantic import Field, model_validator
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
+from data_schemas.json_text import refuse_constant
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, response_fault, scored
 from tasks.gym.protocol import Gold, verify_answer
@@ -229,7 +230,7 @@ def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
             repeated.append("key")
         return value
 
-    decoder = json.JSONDecoder(object_pairs_hook=pairs_read, parse_constant=_refuse_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=pairs_read, parse_constant=refuse_constant)
     position, read_again = text.find("{"), 0
     while position >= 0 and read_again < MAX_READ_AGAIN:
         repeated.clear()
@@ -244,7 +245,3 @@ def json_objects(text: str) -> Iterator[tuple[dict[str, Any], bool]]:
         else:
             yield value, not repeated
         position = text.find("{", end)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")

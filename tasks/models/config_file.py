@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from data_schemas.json_text import each_key_once
 from tasks.errors import SettingsError
 
 CONFIG = "config.json"
@@ -78,7 +79,7 @@ def read_object(file: Path, advice: str, largest: int = CONFIG_BYTES) -> dict[st
             raise SettingsError(f"{file} is no regular file. {advice}")
         if result.st_size > largest:
             raise SettingsError(f"{file} has {result.st_size} bytes, more than {largest}. {advice}")
-        loaded = json.loads(file.read_bytes(), object_pairs_hook=_each_key_once)
+        loaded = json.loads(file.read_bytes(), object_pairs_hook=each_key_once)
     except SettingsError:
         raise
     except FileNotFoundError as error:
@@ -197,12 +198,3 @@ def _is_positive(value: object) -> bool:
 
 def _excerpt(value: object) -> str:
     return repr(value)[:60]
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    results = dict(pairs)
-    if len(results) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is given twice")
-    return results

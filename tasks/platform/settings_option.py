@@ -10,6 +10,7 @@ from pydantic_core import from_json, to_json
 
 from data_schemas import presets
 from data_schemas.faults import explain
+from data_schemas.json_text import each_key_once
 from tasks.errors import SettingsError
 
 Group = TypeVar("Group", bound=BaseModel)
@@ -70,11 +71,12 @@ def _filled(
     """
     try:
         content = from_json(text)
-        json.loads(text, object_pairs_hook=_refuse_repeated_keys)
-    except SettingsError:
-        raise
     except ValueError:  # for validation to say, as it says every other error
         return preset, text
+    try:  # only the last of two values would be used
+        json.loads(text, object_pairs_hook=each_key_once)
+    except ValueError as error:
+        raise SettingsError(f"--settings: {error}; give it once") from error
     if not isinstance(preset, BaseModel) or not isinstance(content, dict):
         return preset, text
     values = cast("dict[str, object]", content)
@@ -85,19 +87,6 @@ def _filled(
             f"{type(preset).__name__}"
         )
     return base, to_json(presets.filled(values, base), inf_nan_mode="constants")
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> None:
-    """Refuse a key that is given twice: only its last value would be used.
-
-    Raises:
-        SettingsError: names the key.
-    """
-    keys: set[str] = set()
-    for key, _ in pairs:
-        if key in keys:
-            raise SettingsError(f"--settings: {key} is given twice; give it once")
-        keys.add(key)
 
 
 def _about(field: Any) -> str:

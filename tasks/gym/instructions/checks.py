@@ -11,6 +11,7 @@ import json
 import re
 import unicodedata
 
+from data_schemas.json_text import refuse_constant
 from tasks.gym.instructions.arguments import (
     Arguments,
     Check,
@@ -133,14 +134,10 @@ def is_json(text: str, arguments: Arguments) -> bool:
     del arguments
     bare = re.sub(r"^```(?:json)?|```$", "", text.strip(), flags=re.IGNORECASE).strip()
     try:
-        json.loads(bare, parse_constant=_refuse_constant)
+        json.loads(bare, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 def titled(text: str, arguments: Arguments) -> bool:

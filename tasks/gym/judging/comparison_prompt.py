@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from enum import StrEnum
 
+from data_schemas.json_text import each_key_once
 from data_schemas.rows import Message, Role
 from tasks.gym.protocol import (
     MAX_ANSWER_CHARACTERS,
@@ -141,7 +142,7 @@ def parse_object(reply: str) -> dict[str, object] | None:
     if not 0 <= start < end or reply[end + 1 :].strip("` \n\r\t"):
         return None
     try:
-        fields = json.loads(reply[start : end + 1], strict=False, object_pairs_hook=_fields_once)
+        fields = json.loads(reply[start : end + 1], strict=False, object_pairs_hook=each_key_once)
     except (ValueError, RecursionError):
         return None
     return fields if isinstance(fields, dict) else None
@@ -177,10 +178,3 @@ def _label_of(fields: dict[str, object]) -> Label | None:
         return None
     word = value.strip().upper()
     return Label(word) if word in set(Label) else None
-
-
-def _fields_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields

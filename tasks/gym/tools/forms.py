@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from data_schemas.json_text import each_key_once, refuse_constant
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import THINK_CLOSE
-from tasks.gym.tools.json_calls import refuse_constant, unique
 from tasks.gym.tools.python_calls import parse_python_calls
 
 Strings = Collection[tuple[str, str]]
 """Function and parameter of every value that is a string: XML does not say."""
 CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
-_DECODER = json.JSONDecoder(object_pairs_hook=unique, parse_constant=refuse_constant)
+_DECODER = json.JSONDecoder(object_pairs_hook=each_key_once, parse_constant=refuse_constant)
 # Name before arguments: a stream shows the first key "name", and everything behind "arguments".
 _HERMES = re.compile(r'\s*\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"arguments"\s*:\s*')
 _LLAMA = re.compile(r'\{\s*"name"\s*:\s*"([^"\\]+)"\s*,\s*"parameters"\s*:\s*')
@@ -158,7 +158,7 @@ def _value(text: str, *, is_string: bool) -> Any:
     if is_string:
         return text
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse_constant)
+        return json.loads(text, object_pairs_hook=each_key_once, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return text
 

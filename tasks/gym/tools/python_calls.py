@@ -7,8 +7,8 @@ import re
 import tokenize
 from typing import Any
 
+from data_schemas.json_text import each_key_once
 from tasks.algorithms.tool_reward import ToolCall
-from tasks.gym.tools.json_calls import unique
 
 MAX_RESERVED = 5000
 """Most characters of a text that is searched for keywords: the search is not linear."""
@@ -50,7 +50,7 @@ def _call(node: ast.expr) -> ToolCall:
         if any(_repeats_a_key(part) for part in ast.walk(argument.value)):
             raise ValueError("duplicate key")
         arguments.append((argument.arg.removeprefix(_RESERVED), ast.literal_eval(argument.value)))
-    return ToolCall(ast.unparse(node.func).replace(_RESERVED, ""), unique(arguments))
+    return ToolCall(ast.unparse(node.func).replace(_RESERVED, ""), each_key_once(arguments))
 
 
 def _repeats_a_key(node: ast.AST) -> bool:

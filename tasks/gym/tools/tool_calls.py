@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data_schemas.json_text import each_key_once, refuse_constant
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, cut, served_part
-from tasks.gym.tools.json_calls import refuse_constant, unique
 
 CALL_IN_THOUGHT = "call_in_thought"
 """Reason."""
@@ -120,7 +120,7 @@ def well_formed(response: str, *, call: bool, answer: bool) -> bool:
 
 
 def _objects(text: str, keys: tuple[str, ...]) -> list[ToolCall] | None:
-    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=refuse_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=each_key_once, parse_constant=refuse_constant)
     calls: list[ToolCall] = []
     position = 0
     while (position := _end_of_blank(text, position)) < len(text):
