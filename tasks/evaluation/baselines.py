@@ -20,15 +20,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
-from data_schemas.arrow import parse_rows
 from data_schemas.reports import Baseline
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
 from tasks.algorithms.suites import per_problem, suite_names
-from tasks.gym.degenerate import spread
+from tasks.evaluation.echoes import some_of_each
 from tasks.gym.references import references
 from tasks.gym.table import score_batch
 
@@ -126,7 +122,7 @@ def measure(training: Path, held_out: Sequence[Problem]) -> tuple[Baseline, ...]
     Returns:
         Those that answer a problem, with the suites in which they answer one.
     """
-    rows = (*_sample(training), *held_out)
+    rows = (*some_of_each(training, ("source", "verifier"), MOST_ROWS), *held_out)
     texts = tuple(one.model_dump_json() for one in rows)
     return _measure(texts[: len(rows) - len(held_out)], texts[len(rows) - len(held_out) :])
 
@@ -217,15 +213,3 @@ def _result(name: str, numbers: Numbers) -> float | None:
     except (LookupError, ValueError, ArithmeticError):
         return None
     return result if math.isfinite(result) else None
-
-
-def _sample(training: Path) -> list[Problem]:
-    """Read at most MOST_ROWS problems of each source and verifier, evenly spread."""
-    table = ds.dataset(training)
-    rows: dict[Group, list[int]] = defaultdict(list)
-    keys = table.to_table(columns=["source", "verifier"])
-    for row, key in enumerate(zip(*(one.to_pylist() for one in keys.columns), strict=True)):
-        rows[key].append(row)
-    places = sorted(row for members in rows.values() for row in spread(members, MOST_ROWS))
-    records = table.take(pa.array(places, pa.int64())).to_pylist()
-    return parse_rows(records, Problem, where=str(training))

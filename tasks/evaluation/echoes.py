@@ -23,6 +23,7 @@ from tasks.algorithms.suites import per_problem
 from tasks.gym.degenerate import (
     CHOICE,
     FREQUENT,
+    MAX_PROBLEMS,
     TEXTS,
     Text,
     free_scores,
@@ -89,7 +90,8 @@ def held_out_echoes(training: Path, held_out: Iterable[Problem]) -> tuple[Floor,
         By domain, in order of names. A domain that is only held out, as a benchmark is, has the
         best text on its own problems; one without a score is left out.
     """
-    choice = _chosen(tuple(one.model_dump_json() for one in _sample(training)))
+    few = some_of_each(training, ("domain", "verifier"), MAX_PROBLEMS)
+    choice = _chosen(tuple(one.model_dump_json() for one in few))
     domains: dict[str, list[Problem]] = defaultdict(list)
     for problem in held_out:
         if is_scored(problem) and not request_kind(problem):
@@ -146,13 +148,13 @@ def _choices(training: Path) -> list[Problem]:
     )
 
 
-def _sample(training: Path) -> list[Problem]:
-    """Read a few problems of each domain and verifier, evenly spread over the table."""
+def some_of_each(training: Path, columns: tuple[str, str], most: int) -> list[Problem]:
+    """Read at most `most` problems of each pair of values of two columns, evenly spread."""
     table = ds.dataset(training)
     rows: dict[tuple[str, str], list[int]] = defaultdict(list)
-    keys = table.to_table(columns=["domain", "verifier"])
+    keys = table.to_table(columns=[*columns])
     for row, key in enumerate(zip(*(one.to_pylist() for one in keys.columns), strict=True)):
         rows[key].append(row)
-    places = sorted(row for members in rows.values() for row in spread(members))
+    places = sorted(row for members in rows.values() for row in spread(members, most))
     records = table.take(pa.array(places, pa.int64())).to_pylist()
     return parse_rows(records, Problem, where=str(training))
