@@ -222,12 +222,12 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield (bound name, first-party module) for each name that a statement imports."""
     if isinstance(node, ast.Import):
         for item in node.names:
-            if item.name.startswith(OURS) and _exists(item.name):
+            if item.name.startswith(OURS) and is_module(item.name):
                 yield item.asname or item.name.split(".")[0], item.name
     if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(OURS):
         for item in node.names:
             inner = f"{node.module}.{item.name}"
-            yield item.asname or item.name, inner if _exists(inner) else node.module
+            yield item.asname or item.name, inner if is_module(inner) else node.module
 
 
 def _defined_names(node: ast.stmt) -> list[str]:
@@ -245,10 +245,6 @@ def _defined_names(node: ast.stmt) -> list[str]:
 @functools.cache
 def _parse(module: str) -> ast.Module:
     return ast.parse(_file(module).read_bytes())
-
-
-def _exists(module: str) -> bool:
-    return _file(module).is_file()
 
 
 @functools.cache
