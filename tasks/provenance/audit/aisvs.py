@@ -19,6 +19,7 @@ from tasks.provenance.audit.chain import (
     BLANK,
     Chain,
     Fields,
+    bases,
     cited,
     detail,
     endpoints,
@@ -254,12 +255,7 @@ def _checkpoints(chain: Chain) -> Finding:
 
 
 def _bases(chain: Chain) -> Finding:
-    read = cited(
-        (node, f"`{uri}`, sha256 `{sha256}`")
-        for node, uri, sha256 in files_of(chain)
-        if is_model(node)
-    )
-    return _if_proved(read)(chain)
+    return _if_proved(bases(chain))(chain)
 
 
 def _code_in_models(chain: Chain) -> Finding:

@@ -73,6 +73,15 @@ def files_of(chain: Chain) -> Iterator[tuple[AuditNode, str, str]]:
                 yield from ((node, uri, sha256) for uri, sha256 in origins[parent].details)
 
 
+def bases(chain: Chain) -> str:
+    """List the files of models that stages read from outside, with their digests."""
+    return cited(
+        (node, f"`{uri}`, sha256 `{sha256}`")
+        for node, uri, sha256 in files_of(chain)
+        if is_model(node)
+    )
+
+
 def endpoints(report: AuditReport) -> list[str]:
     """Name the models behind addresses that stages asked, and whose weights nobody proved.
 

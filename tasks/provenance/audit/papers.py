@@ -25,6 +25,7 @@ from tasks.provenance.audit.chain import (
     BLANK,
     Chain,
     Fields,
+    bases,
     cited,
     detail,
     facts_of,
@@ -137,7 +138,7 @@ def _annex_iv(chain: Chain) -> Fields:
         ("1 (g) User interface", BLANK),
         ("1 (h) Instructions for use", BLANK),
         ("2 (a) Methods and steps of development", _steps(chain)),
-        ("2 (a) Pre-trained systems of third parties", _bases(chain)),
+        ("2 (a) Pre-trained systems of third parties", bases(chain)),
         ("2 (b) Design specifications and choices", _settings(chain)),
         ("2 (c) Architecture; computational resources", _resources(chain)),
         ("2 (d) Data: provenance, selection, cleaning", _data(chain)),
@@ -160,7 +161,7 @@ def _training_summary(chain: Chain) -> Fields:
     return (
         ("1.1 Provider", BLANK),
         ("1.2 Model: name and version", _version(chain)),
-        ("1.2 Models that it is a modification of", _bases(chain)),
+        ("1.2 Models that it is a modification of", bases(chain)),
         ("1.2 Date of placement on the Union market", BLANK),
         ("1.3 Modalities", "Text."),
         (
@@ -203,14 +204,6 @@ def _form(chain: Chain) -> str:
 
 def _steps(chain: Chain) -> str:
     return cited((node, f"from {inputs_of(node) or 'outside'}") for node in chain.stages)
-
-
-def _bases(chain: Chain) -> str:
-    return cited(
-        (node, f"`{uri}`, sha256 `{sha256}`")
-        for node, uri, sha256 in files_of(chain)
-        if is_model(node)
-    )
 
 
 def _settings(chain: Chain) -> str:
