@@ -15,12 +15,16 @@ import json
 from pydantic import ValidationError
 
 from data_schemas.statements import Input, Statement
-from tasks.errors import TamperError
 from tasks.provenance.lineage import attestation, origins
 from tasks.provenance.lineage.places import ORIGIN, without_places
 from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.signatures.working import seal, type_of
-from tasks.provenance.lineage.statements import AttestedStatement, open_statement, statement_uri
+from tasks.provenance.lineage.statements import (
+    AttestedStatement,
+    open_statement,
+    signed_payload,
+    statement_uri,
+)
 from tasks.store.files import canonical_json
 
 KIND = "publication"
@@ -88,14 +92,6 @@ def open_published(content: bytes, digest: str, store: str) -> AttestedStatement
         return open_statement(content, digest, store)
     uri = statement_uri(store, digest)
     envelope = dsse.Envelope.model_validate_json(content)
-    try:
-        payload = dsse.payload_of(envelope, kind := type_of(KIND, digest))
-    except ValueError as error:
-        raise TamperError(f"{uri}: {error}") from error
-    if canonical_json(envelope) != content:
-        raise TamperError(f"{uri}: the envelope is not as it was written")
-    for signature in envelope.signatures:
-        if not dsse.is_valid(signature, payload, kind):
-            raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
+    payload = signed_payload(envelope, content, uri, type_of(KIND, digest))
     statement = attestation.from_payload(payload, store, uri)
     return AttestedStatement(statement, tuple(one.keyid for one in envelope.signatures))

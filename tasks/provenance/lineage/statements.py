@@ -98,18 +98,36 @@ def open_statement(content: bytes, digest: str, store: str) -> AttestedStatement
             raise DataError(f"{uri} is not a statement of this version: {error}") from error
         attestation.check_parts(statement, uri)
         return AttestedStatement(statement, ())
+    payload = signed_payload(envelope, content, uri)
+    _check_digest(payload, digest, uri)
+    statement = attestation.from_payload(payload, store, uri)
+    return AttestedStatement(statement, tuple(one.keyid for one in envelope.signatures))
+
+
+def signed_payload(
+    envelope: dsse.Envelope, content: bytes, uri: str, kind: str = dsse.PAYLOAD_TYPE
+) -> bytes:
+    """Return what is in an envelope, of which every signature fits.
+
+    Args:
+        envelope: in the file.
+        content: of the file.
+        uri: of the file, for messages.
+        kind: of the payload.
+
+    Raises:
+        TamperError: it is of another kind, not in the only spelling, or a signature does not fit.
+    """
     try:
-        payload = dsse.payload_of(envelope)
+        payload = dsse.payload_of(envelope, kind)
     except ValueError as error:
         raise TamperError(f"{uri}: {error}") from error
-    _check_digest(payload, digest, uri)
     if canonical_json(envelope) != content:
         raise TamperError(f"{uri}: the envelope is not as it was written")
     for signature in envelope.signatures:
-        if not dsse.is_valid(signature, payload):
+        if not dsse.is_valid(signature, payload, kind):
             raise TamperError(f"{uri}: the signature of key {signature.keyid} does not fit")
-    statement = attestation.from_payload(payload, store, uri)
-    return AttestedStatement(statement, tuple(signature.keyid for signature in envelope.signatures))
+    return payload
 
 
 def _envelope(content: bytes) -> dsse.Envelope | None:
