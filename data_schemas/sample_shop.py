@@ -39,3 +39,17 @@ SHOP = SMALL_WORLD.model_copy(
     }
 )
 """Multi-turn tool use: the tiny model learns to handle the sample shop's customers."""
+_PURCHASE = SHOP.rl_one.model_copy(update={"max_new_tokens": 256})
+WISHES = SHOP.model_copy(
+    update={
+        "curation": SHOP.curation.model_copy(
+            update={"sources": (Source(adapter="sample_wishes"),)}
+        ),
+        "grading": SHOP.grading.model_copy(update={"max_new_tokens": 256}),
+        "rl_one": _PURCHASE,
+        "rl_two": _PURCHASE.model_copy(update={"steps": 0}),
+        "evaluation": SHOP.evaluation.model_copy(update={"max_new_tokens": 256}),
+        "release": ReleaseSettings(name="eachprompt-wishes"),
+    }
+)
+"""Purchases with hidden wishes: profile, question and offers, at the size of the tiny model."""

@@ -49,7 +49,7 @@ from tasks.store.interface import store_at
 _LOG = logging.getLogger(__name__)
 GENERATED = {
     "sample_world": sample_world.generate,
-    "sample_shop": sample_shop.generate,
+    **sample_shop.GENERATORS,
     "sample_purchases": sample_purchases.generate,
     **safety.GENERATORS,
     **ecommerce.GENERATORS,

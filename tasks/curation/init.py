@@ -34,7 +34,14 @@ MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""
 _TRIED = 20
 """First rows that an adapter has to read."""
-_READ_ANYTHING = ("bbh", "code_contests", "math_train", "sample_world", "sample_shop")
+_READ_ANYTHING = (
+    "bbh",
+    "code_contests",
+    "math_train",
+    "sample_world",
+    "sample_shop",
+    "sample_wishes",
+)
 """Adapters that read tables of another meaning, too: input and target, description, problem."""
 NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
 SHOWN = 3

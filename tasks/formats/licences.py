@@ -14,6 +14,7 @@ LICENCES = {
     "sample_agents": "Apache-2.0",
     "sample_self_play": "Apache-2.0",
     "sample_shop": "Apache-2.0",
+    "sample_wishes": "Apache-2.0",
     "sample_purchases": "Apache-2.0",
     "sample_harmful": "Apache-2.0",
     "sample_harmless": "Apache-2.0",

@@ -12,7 +12,7 @@ from tasks.curation.adapters.table import read_file
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shop")
-    sample_shop.generate(0, folder)
+    sample_shop.generate(sample_shop.SHOP, 0, folder)
     return folder
 
 
@@ -21,7 +21,7 @@ def read(folder, name):
 
 
 def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
-    sample_shop.generate(0, tmp_path)
+    sample_shop.generate(sample_shop.SHOP, 0, tmp_path)
 
     for name in (sample_shop.PROBLEMS, sample_shop.DEMONSTRATIONS):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
@@ -52,3 +52,15 @@ def test_careless_clerks_are_refused_with_the_verdict_and_the_others_teach_each_
     assert [Role.SYSTEM, Role.USER] == [turn.role for turn in first.record.messages]
     assert first.record.response == second.record.messages[2].content
     assert Role.TOOL is second.record.messages[3].role
+
+
+def test_purchases_are_read_and_a_clerk_who_did_not_ask_is_refused_unless_by_luck(tmp_path):
+    sample_shop.generate(sample_shop.WISHES, 0, tmp_path)
+    problems = list(read_file("sample_wishes", 0, tmp_path / sample_shop.PROBLEMS))
+    shown = list(read_file("sample_wishes", 0, tmp_path / sample_shop.DEMONSTRATIONS))
+    wrong = [row for row in shown if isinstance(row, QuarantinedItem)]
+
+    assert sample_shop.NUM_PROBLEMS == len(problems)
+    assert {"shop"} == {item.record.verifier for items in problems for item in items}
+    assert {"wrong_demonstration"} == {row.reason for row in wrong}
+    assert 0.05 < len(wrong) / len(shown) < 0.2

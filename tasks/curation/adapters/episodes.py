@@ -51,6 +51,11 @@ def sample_shop(row: RawRow) -> list[Item]:
     return episodes(row, "sample_shop")
 
 
+def sample_wishes(row: RawRow) -> list[Item]:
+    """Read a purchase of the generated shop, as `episodes`."""
+    return episodes(row, "sample_wishes")
+
+
 def sample_purchases(row: RawRow) -> list[Item]:
     """Read a row of the generated purchases, as `episodes`, with the environment that plays them.
 

@@ -21,7 +21,7 @@ from data_schemas.suites import Selection
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.environments import bfcl_multi_turn, environments
-from tasks.curation.adapters.episodes import episodes, sample_purchases, sample_shop
+from tasks.curation.adapters.episodes import episodes, sample_purchases, sample_shop, sample_wishes
 from tasks.curation.adapters.general import generated, ifeval, m_ifeval, prompt_jsonl, sample
 from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
@@ -80,6 +80,7 @@ def _own_adapter(reference: str) -> Adapter:
 _ENTRIES = {
     "sample_world": Adapter(sample, ("task", "language", "question"), _BOTH),
     "sample_shop": Adapter(sample_shop, _EPISODE, _BOTH),
+    "sample_wishes": Adapter(sample_wishes, _EPISODE, _BOTH),
     "sample_purchases": Adapter(
         sample_purchases, ("domain", "language", "messages", "answer"), _BOTH
     ),

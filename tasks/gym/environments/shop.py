@@ -1,12 +1,16 @@
 """A shop with records of orders: tools read and change them, success is judged by the final state.
 
-Gold: {"orders": [[number, customer, item, status], ...], "goal": {"412": "cancel"}, "say": "done"}.
+Gold: {"orders": [[number, customer, item, status], ...], "goal": {"412": "cancel"}, "say": "done"};
+of a purchase, {"offers": [[number, item, text, price], ...], "profiles": {"4321": "red"},
+"replies": {"material": "wool"}, "goal": {"577": "buy"}, ...}.
 A turn with calls in the gold's "form" (`forms`; without one, JSON calls as of `tool_calls`) is
 answered by the tools, one line per call. A turn without a call ends the episode. The state is a
 function of the turns, so that an episode continues from its tokens alone. A call within a thought
 fails the episode: some servers make it.
 
 Tools: `orders(customer)` lists a customer's orders; `cancel(order)` and `refund(order)` change one.
+Where there are offers, `offers(item)` lists those of an item, `profile(customer)` tells what is
+known of a customer, `ask(about)` is answered by the customer, and `buy(offer)` buys one.
 They do what they are told: which action is right for which status is the policy's to know, as in
 tau-bench (arXiv 2406.12045), whose judgement by the final state of the records this follows.
 """
@@ -14,7 +18,7 @@ tau-bench (arXiv 2406.12045), whose judgement by the final state of the records 
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from data_schemas.rows import Message, Problem, Role
 from data_schemas.verdicts import Verdict, scored
@@ -27,6 +31,10 @@ MAX_TURNS = 6
 MAX_CALLS = 8
 """Calls of one turn that are carried out: an answer stays short whatever is asked."""
 CHANGES = ("cancel", "refund")
+BUY = "buy"
+UNKNOWN = "not sure"
+"""What the customer answers to a question about anything but a wish."""
+NO_TOOL = "error: no such tool or arguments"
 
 
 class ShopRecords(Gold):
@@ -34,8 +42,14 @@ class ShopRecords(Gold):
 
     orders: tuple[tuple[int, int, str, str], ...]
     """(number, customer, item, status)."""
+    offers: tuple[tuple[int, str, str, int], ...] = ()
+    """(number, item, what it is like, price)."""
+    profiles: dict[str, str] = Field(default_factory=dict)
+    """What is known of a customer, by number."""
+    replies: dict[str, str] = Field(default_factory=dict)
+    """What the customer answers, by what is asked about."""
     goal: dict[str, str]
-    """Change of every order that has to change, by its number."""
+    """Change of every order or offer that has to change, by its number."""
     say: str
     """What the last turn has to tell the customer: doing nothing is no success by itself."""
     form: Literal["lines", "hermes", "qwen3_xml", "llama3_json", "pythonic"] = "lines"
@@ -108,8 +122,31 @@ def _answer(gold: ShopRecords, changes: dict[str, str], call: ToolCall) -> str:
                 return f"error: no order {number}"
             changes[str(number)] = name
             return "ok"
+        case _ if gold.offers:
+            return _sell(gold, changes, call)
         case _:
-            return "error: no such tool or arguments"
+            return NO_TOOL
+
+
+def _sell(gold: ShopRecords, changes: dict[str, str], call: ToolCall) -> str:
+    """Answer a call of a purchase."""
+    match call.name, dict(call.parameters):
+        case "profile", {"customer": int(customer), **others} if not others:
+            return gold.profiles.get(str(customer), "none")
+        case "ask", {"about": str(about), **others} if not others:
+            return gold.replies.get(about, UNKNOWN)
+        case "offers", {"item": str(item), **others} if not others:
+            lines = [
+                f"{number} {text} {price}" for number, of, text, price in gold.offers if of == item
+            ]
+            return "; ".join(lines) or "none"
+        case "buy", {"offer": int(number), **others} if not others:
+            if all(number != offer[0] for offer in gold.offers):
+                return f"error: no offer {number}"
+            changes[str(number)] = BUY
+            return "ok"
+        case _:
+            return NO_TOOL
 
 
 def _list_orders(gold: ShopRecords, changes: Mapping[str, str], customer: int) -> str:

@@ -21,6 +21,7 @@ from tasks.store.files import canonical_json
 PRESETS: dict[str, BaseModel] = {
     **{name: presets.load(name) for name in presets.names()},
     "shop": sample_shop.SHOP,
+    "wishes": sample_shop.WISHES,
 }
 PARENT = "parent"
 """Key of a settings file that names the preset or file that it changes."""

@@ -284,7 +284,7 @@ EXAMPLES = {
         "instruction": "Cancel it.",
         "actions": [{"name": "cancel_pending_order", "arguments": {}}],
     },
-    **dict.fromkeys(("episodes", "sample_shop"), EPISODE),
+    **dict.fromkeys(("episodes", "sample_shop", "sample_wishes"), EPISODE),
     "sample_purchases": {
         "domain": "tool_use",
         "language": "en",
