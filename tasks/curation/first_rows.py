@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from data_schemas.mappings import ColumnMapping
-from data_schemas.rows import Problem, QuarantinedItem
-from tasks.curation.adapters.table import read_file
+from data_schemas.rows import Outcome, Problem, QuarantinedItem
+from data_schemas.suites import Selection
+from tasks.curation.adapters.table import adapt
 from tasks.curation.cleaning.golds import gold_fault
 from tasks.curation.items import Item
+from tasks.curation.rows import read_rows
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.protocol import THINK_OPEN
 from tasks.gym.references import (
@@ -27,6 +30,8 @@ from tasks.plugins import is_reference
 
 FIRST = 20
 """Rows. A table of which none of these can be read is not the one that the mapping is for."""
+SEARCHED = 10_000
+"""Rows among which the first are looked for that a suite selects: a file may have millions."""
 Responses = Mapping[str, Sequence[str]]
 """By the id of a problem: what its row has to imitate."""
 
@@ -41,8 +46,17 @@ class FirstRows:
     """Verifiers of rows that name no answer which has to earn full marks."""
 
 
+def _is_left_out(row: list[Item] | QuarantinedItem) -> bool:
+    return isinstance(row, QuarantinedItem) and row.outcome is Outcome.DROPPED
+
+
 def check_first_rows(
-    name: str, mapping: ColumnMapping | None, path: Path, where: str, verifier: str = ""
+    name: str,
+    mapping: ColumnMapping | None,
+    path: Path,
+    where: str,
+    verifier: str = "",
+    select: Mapping[str, Selection] = MappingProxyType({}),
 ) -> FirstRows:
     """Read the first rows, and let their verifiers score what should earn full marks.
 
@@ -54,15 +68,16 @@ def check_first_rows(
         mapping: reads the rows instead of an adapter.
         path: of the file.
         where: the setting that names the source, for messages.
-
         verifier: scores the problems instead of the one that their rows name.
+        select: which rows the suite asks; the first are the first of these.
 
     Raises:
         SettingsError: no row can be read, a verifier understands no answer, or the reference
             answers of half of a verifier's rows or more earn no full marks.
     """
     reader = mapping.name if mapping else name
-    rows = list(islice(read_file(reader, 0, path, mapping, verifier), FIRST))
+    every = adapt(reader, 0, path, islice(read_rows(path), SEARCHED), mapping, select, verifier)
+    rows = list(islice((row for row in every if not _is_left_out(row)), FIRST))
     refused = [row for row in rows if isinstance(row, QuarantinedItem)]
     if mapping and rows and len(refused) == len(rows):
         raise SettingsError(

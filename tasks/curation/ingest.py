@@ -250,7 +250,10 @@ def _find(position: int, source: Source, out: Path | None) -> list[_File] | None
             check_readable(file)
         except DataError as error:
             raise SettingsError(f"{field}.path: {error}") from error
-    first = check_first_rows(source.adapter, mapping, paths[0], f"{field}.adapter", source.verifier)
+    select = suite.select if suite else {}
+    first = check_first_rows(
+        source.adapter, mapping, paths[0], f"{field}.adapter", source.verifier, select
+    )
     if out is not None:  # the command line has called this before, without a folder
         _report(first)
     name = mapping.name if mapping else source.adapter

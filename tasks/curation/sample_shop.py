@@ -18,7 +18,7 @@ from pathlib import Path
 from data_schemas.rows import MERGED, Domain, Parent, Role
 from tasks.curation.marketplace import shop, wishes
 from tasks.curation.marketplace.shop import ShopRequest
-from tasks.curation.marketplace.wishes import Wish
+from tasks.curation.marketplace.wishes import HiddenWish
 from tasks.store.files import write_bytes
 
 SHOP, WISHES = "sample_shop", "sample_wishes"
@@ -46,13 +46,13 @@ def generate(source: str, seed: int, folder: Path) -> None:
 GENERATORS = {source: partial(generate, source) for source in (SHOP, WISHES)}
 
 
-def _draw(source: str, rng: random.Random, *, problems: bool) -> Iterator[ShopRequest | Wish]:
+def _draw(source: str, rng: random.Random, *, problems: bool) -> Iterator[ShopRequest | HiddenWish]:
     draw = shop.draw_cases if source == SHOP else wishes.draw_wishes
     return draw(rng, problems=problems)
 
 
-def _row(case: ShopRequest | Wish) -> dict[str, object]:
-    kind = wishes if isinstance(case, Wish) else shop
+def _row(case: ShopRequest | HiddenWish) -> dict[str, object]:
+    kind = wishes if isinstance(case, HiddenWish) else shop
     return {
         "domain": Domain.TOOL_USE,
         "language": "en",
@@ -67,7 +67,7 @@ def _row(case: ShopRequest | Wish) -> dict[str, object]:
 
 
 def _demonstration_fields(
-    rng: random.Random, case: ShopRequest | Wish, parent: Parent
+    rng: random.Random, case: ShopRequest | HiddenWish, parent: Parent
 ) -> dict[str, object]:
     careful = rng.random() >= _CARELESS_SHARE
     return {"parent": parent, "turns": case.clerk(careful=careful)}

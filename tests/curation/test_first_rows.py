@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from data_schemas.rows import Problem
 from data_schemas.settings import Source
@@ -61,6 +62,24 @@ def test_a_mapping_that_fits_no_row_is_refused_before_the_table_is_read(
 
     assert told in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_first_rows_are_those_that_a_suite_selects(tmp_path: Path):
+    suite = {"name": "shop_category", "select": {"kind": {"equals": ["asked"]}}}
+    (tmp_path / "suite.yaml").write_text(
+        json.dumps(suite | {"mapping": yaml.safe_load(MAPPING)}), encoding="utf-8"
+    )
+    others = "".join(f"Book {n},none,other\n" for n in range(40))
+    (tmp_path / "rows.csv").write_text(f"title,cat,kind\n{others}Red boot,shoes,asked\n")
+    source = Source(
+        adapter=str(tmp_path / "suite.yaml"), path=str(tmp_path / "rows.csv"), evaluation=True
+    )
+
+    check_sources([source])
+
+    (tmp_path / "rows.csv").write_text(f"title,cat,kind\n{others}Red boot,none,asked\n")
+    with pytest.raises(SettingsError, match="reads none of the first 1 rows"):
+        check_sources([source])
 
 
 def test_one_row_that_fits_is_enough_and_so_is_an_empty_table(tmp_path: Path):

@@ -36,7 +36,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HiddenWish:
     """A customer's request, what else the customer wants, and the offers."""
 
     level: int
@@ -100,7 +100,7 @@ class Wish:
         ]
 
 
-def draw_wishes(rng: random.Random, *, problems: bool) -> Iterator[Wish]:
+def draw_wishes(rng: random.Random, *, problems: bool) -> Iterator[HiddenWish]:
     """Yield wishes, levels in turn, each of another customer, until there are no more customers.
 
     Args:
@@ -114,7 +114,7 @@ def draw_wishes(rng: random.Random, *, problems: bool) -> Iterator[Wish]:
         yield _draw(rng, level, customer)
 
 
-def _draw(rng: random.Random, level: int, customer: int) -> Wish:
+def _draw(rng: random.Random, level: int, customer: int) -> HiddenWish:
     limit = rng.randint(20, 60)
     colour, other_colour = rng.sample(COLOURS, 2)
     material, other_material = rng.sample(MATERIALS, 2)
@@ -133,7 +133,7 @@ def _draw(rng: random.Random, level: int, customer: int) -> Wish:
         )
     rng.shuffle(kinds)
     numbers = rng.sample(range(100, 1000), len(kinds))
-    return Wish(
+    return HiddenWish(
         level=level,
         customer=customer,
         good=rng.choice(ENGLISH_GOODS),

@@ -8,17 +8,17 @@ import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.marketplace.items import call_block
-from tasks.curation.marketplace.wishes import MISSED, POLICY, TOOLS, Wish, draw_wishes
+from tasks.curation.marketplace.wishes import MISSED, POLICY, TOOLS, HiddenWish, draw_wishes
 from tasks.gym.environments import shop
 from tasks.gym.protocol import join_turns
 from tasks.store.files import canonical_json
 
 
-def drawn(amount: int = 300, *, problems: bool = True, seed: int = 0) -> list[Wish]:
+def drawn(amount: int = 300, *, problems: bool = True, seed: int = 0) -> list[HiddenWish]:
     return list(islice(draw_wishes(random.Random(seed), problems=problems), amount))
 
 
-def problem_of(wish: Wish) -> Problem:
+def problem_of(wish: HiddenWish) -> Problem:
     return Problem(
         id=f"wish/{wish.customer}",
         domain=Domain.TOOL_USE,
@@ -34,12 +34,12 @@ def problem_of(wish: Wish) -> Problem:
     )
 
 
-def verdict(wish: Wish, *turns: str) -> tuple[float | None, str]:
+def verdict(wish: HiddenWish, *turns: str) -> tuple[float | None, str]:
     found = shop.verify(problem_of(wish), join_turns(turns))
     return found.score, found.reason
 
 
-def said(wish: Wish, *turns: str) -> str | None:
+def said(wish: HiddenWish, *turns: str) -> str | None:
     found = shop.observe(problem_of(wish), turns)
     return None if found is None else found[0].content
 
