@@ -36,6 +36,7 @@ _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
 _FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1))
 # Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
 _HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
+_HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zp]|\\?\$)|[đ₫]")
 _HAS_CODE = re.compile(
     rf"(?:[{_LAST}]|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
     rf"\d\s?(?=[{_FIRST}đ₫])(?:{_CODE}|VNĐ|[đ₫])"
@@ -127,16 +128,19 @@ def plain_amounts(text: str, language: str = "en") -> str:
         text = _MACHINE.sub(_written_out, text)
     if "10" in text:
         text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", text)
-    text = _BLANKS.sub(" ", text)
+    if not text.isascii():
+        text = _BLANKS.sub(" ", text)
     if writes_comma(language):
         text = _BARE_COMMA.sub("0,", text)
-    if _HAS_CODE.search(text):
+    if _HAS_CAPITALS.search(text) and _HAS_CODE.search(text):
         text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
     base = _base(language)
     scales = _scales(base)
     if scales is not None:
-        amount, *rules = scales
-        text = amount.sub(functools.partial(_sum, *rules, language), text)
+        amount, part, words = scales
+        folded = text.casefold()
+        if any(word in folded for word in words):
+            text = amount.sub(functools.partial(_sum, part, words, language), text)
     for pattern, parts, is_money in _pairs(base) if _two_units(base).search(text) else ():
         text = pattern.sub(functools.partial(_pair, parts, is_money, language), text)
     return text

@@ -364,7 +364,9 @@ def _distinct(parts: Sequence[Answer]) -> list[Answer]:
 
 
 def _along(answer: Answer, other: Answer) -> Answer:
-    """Return a sum of unit vectors as a point, in space if the other one is."""
+    """Return a sum of unit vectors as a point, in space if the other one is; so `x = 1, y = 2`."""
+    if _is_vector(answer) and _has_names(other):
+        return replace(answer, kind="()")
     if answer.kind != "vector":
         return answer
     parts = answer.parts

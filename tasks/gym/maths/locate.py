@@ -151,6 +151,7 @@ _NOT_BUT = re.compile(
     r"แต่(?:เป็น|คือ)?|而是)\s?(?:rather\s)?(?=[$\\\d-])",
     re.IGNORECASE,
 )
+_BUT = ("but", "melainkan", "tetapi", "mà là", "sondern", "kundi", "แต่", "而是")
 _EVENT = re.compile(
     r"(?<![A-Za-z\\])[A-Z]\s?\([^()$\n]{1,30}[=<>][^()$\n]{1,30}\)\s*=(?=[\s$({\[\\]*$)"
 )
@@ -192,7 +193,7 @@ def lenient(text: str, language: str) -> list[Place]:
     If there is a box, other places count only if they are a number. An unclosed box states nothing.
     """
     text = plain_amounts(typed_minus(_CALCULATION.sub("", text)), language)
-    text = _NOT_BUT.sub("", text)
+    text = _without_contrast(text)
     in_boxes, first_mark = boxes(text, language), len(text)
     boxed = _BOX.search(text)
     phrases: list[Place] = []
@@ -233,6 +234,12 @@ def lenient(text: str, language: str) -> list[Place]:
     return _distinct(heads + in_boxes + phrases + _afterthoughts(text, first_mark, language, boxed))
 
 
+def _without_contrast(text: str) -> str:
+    """Return 16 for `not 7 but 16`; most texts have no such word, and one search tells."""
+    lower = text.lower()
+    return _NOT_BUT.sub("", text) if any(word in lower for word in _BUT) else text
+
+
 def _is_uncommitted(lead: str, mark: re.Match[str]) -> bool:
     """Say whether the clause that announces an answer claims nothing: `If the answer is 5, ...`."""
     clause = _CLAUSE.split(lead)[-1]
@@ -244,7 +251,7 @@ def _is_uncommitted(lead: str, mark: re.Match[str]) -> bool:
 
 def _is_supposed(before: str) -> bool:
     """Say whether the words that announce a box claim nothing: `It is false that the answer is`."""
-    announced = _ANNOUNCED.search(before)
+    announced = _ANNOUNCED.search(before) if "answer" in before.lower() else None
     if announced is None:
         return False
     mark = re.search(r"answer\s", announced[0], re.IGNORECASE)

@@ -163,7 +163,7 @@ def value_of(words: str, language: str) -> int | None:
     """Return the integer that the words are in this language, or None."""
     language = primary(language)
     rules = _LANGUAGES.get(language)
-    folded = _folded(words, language)
+    folded = _folded(words, language) if rules else ""
     if rules is None or not folded or folded.count(" ") >= MAX_WORDS:
         return None
     sign = re.match(rf"(?:{rules.minus.replace('/', '|')}) ?(?=.)", folded)

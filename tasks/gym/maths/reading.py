@@ -243,7 +243,7 @@ class AnswerForm:
 
     def plain(self, text: str, gold: str) -> str:
         """Return a text in which 2e-3 is 2e - 3 if e is a letter of the problem or the gold."""
-        if not _SHORT_EXPONENT.search(text):
+        if ("e+" not in text and "e-" not in text) or not _SHORT_EXPONENT.search(text):
             return text
         rest = _SHORT_EXPONENT.sub("", gold)
         is_letter = (
@@ -322,7 +322,7 @@ class AnswerForm:
 
     def _ordered(self, answer: Answer, gold: Answer) -> Answer:
         """Return `a, b, c` as a < b < c where the problem asks from the smallest to the largest."""
-        for sign, asked in (("<", _ASCENDING), (">", _DESCENDING)):
+        for sign, asked in (("<", _ASCENDING), (">", _DESCENDING)) if answer.parts else ():
             names = [name.strip() for name in gold.text.split(sign)]
             if len(names) > 2 and names == [part.text for part in answer.parts]:
                 return gold if asked.search(self.words) else answer

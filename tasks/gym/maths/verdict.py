@@ -190,7 +190,7 @@ def _compared(
 
 def _lacking(chain: Sequence[str], response: str) -> str:
     """Name the first intermediate result that is not written behind those before it; '' = none."""
-    numbers = iter(re.findall(r"\d+", response))
+    numbers = iter(re.findall(r"\d+", response) if chain else ())
     for result in chain:
         if result not in numbers:  # reads on from the result before
             return f"; the intermediate result {result} is not written"
