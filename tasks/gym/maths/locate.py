@@ -9,6 +9,7 @@ Every pattern takes time linear in the text.
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.algorithms.language_tags import primary
@@ -55,6 +56,8 @@ _JOINT = re.compile(
     r"(?:[\s,;$]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|\\q?quad\b|\\[,;()\[\] ]|\b(?:and|or)\b|"
     r"\\?[A-Za-z](?:_\{?\w\}?)?\s*=)*"
 )
+# "1,200", "3/4"
+_RUN = re.compile(r"[\d.,/]*\d")
 # "\phantom{2}"
 _INVISIBLE = re.compile(r"\\phantom\s*\{[^{}]*\}|[\s\\]")
 # "$-1,200$", "3/4", "\frac{1}{2}".
@@ -231,7 +234,8 @@ def lenient(text: str, language: str) -> list[Place]:
         return denials or _distinct(_unmarked(text, language))
     head = text[: min(first_mark, MAX_CHARACTERS)].strip().partition("\n")[0]
     heads = [Place(head, "first line")] if is_number(head, language) else []
-    return _distinct(heads + in_boxes + phrases + _afterthoughts(text, first_mark, language, boxed))
+    later = _afterthoughts(text, first_mark, language, boxed, phrases)
+    return _distinct(heads + in_boxes + phrases + later)
 
 
 def _without_contrast(text: str) -> str:
@@ -259,13 +263,23 @@ def _is_supposed(before: str) -> bool:
     return bool(COUNTERFACTUAL.search(lead) or UNCOMMITTED.search(_CLAUSE.split(lead)[-1]))
 
 
-def _afterthoughts(text: str, start: int, language: str, box: re.Match[str] | None) -> list[Place]:
-    """Find the sentences after an answer that consist of another one, or offer one."""
+def _afterthoughts(
+    text: str,
+    start: int,
+    language: str,
+    box: re.Match[str] | None,
+    phrases: Sequence[Place],
+) -> list[Place]:
+    """Find the sentences after an answer that consist of another one, or offer one.
+
+    So do clauses behind a box, or of a sentence that was not read as a whole: `7, and also 16`.
+    """
     results = [m["value"].strip(" \t$*_") for m in _AFTERTHOUGHT.finditer(text, start)]
     results += [value.strip(" \t$*_") for value in offered(text, start, language)]
-    if box:
-        clauses = offered(text, box.end(), language, in_clauses=True)
-        results += [value.strip(" \t$*_") for value in clauses]
+    clauses = offered(text, box.end() if box else start, language, in_clauses=True)
+    # What a sentence was read to state is compared already.
+    read = {run for place in phrases if not box for run in _RUN.findall(place.text)}
+    results += [value.strip(" \t$*_") for value in clauses if not read & {*_RUN.findall(value)}]
     return [
         Place(value, "afterthought")
         for value in results

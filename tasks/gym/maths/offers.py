@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 
 from tasks.algorithms.language_tags import primary
+from tasks.gym.maths.units import KNOWN
+from tasks.gym.maths.words import ANY_OR
 
 MOST_WORDS = 9
 """Words before the number, or behind it."""
@@ -57,10 +59,13 @@ _OTHERS = {
     "ko": "하지만|그러나|그리고|합니다|입니다|이다|할|수|있습니다|있다|답|정답|값|은|는|이|가|될",
     "tl": "pero|ngunit|at|ay|ang|sagot|tama|ito|iyon|maging|na|ng|pang|pa",
     "zh": "但|但是|不过|不過|和|与|與|是|为|為|答案|结果|結果|值|对|對|正确|正確|的|它|"
-    "这|這|成立|有|行",
+    "这|這|成立|有|行|同时|同時",
 }
 _NUMBER = r"\$?(?:[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
-_GAP = r"[\s,，、:：]{0,3}"
+_UNITS = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
+_GAP = r"[\s,，、:：*_]{0,3}"
+_LABEL = re.compile(r"(?:option|choice)\s*\Z", re.IGNORECASE)
+"""Before a number that names an option: `7, so option 2 is right`."""
 _DENSE = "\u0e00"
 """From here on scripts have no spaces between words."""
 
@@ -79,13 +84,15 @@ def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Patte
         return rf"(?:(?<![^\W\d_])(?:{spaced})(?![^\W\d_])" + (rf"|{dense})" if dense else ")")
 
     word = alternatives(offers + others)
-    clause = r"|[,(，（]|\s[-–—]{1,2}(?=\s)" if in_clauses else ""
+    # Two values as in "x is 5 or 1" are read where a sentence announces them.
+    behind = rf"(?<=\d)(?=\s)(?!\s{ANY_OR})"
+    clause = rf"|[,(，（、]|\s[-–—]{{1,2}}(?=\s)|{behind}" if in_clauses else ""
     start = rf"(?:\A|[.;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]){clause})[\s$}}*_)\]\\]{{0,6}}"
     sentence = (
         rf"{start}(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+"
-        rf"(?:{_NUMBER}(?:\s{{0,2}}{word}|,)\s{{0,2}})?)"
-        rf"(?P<value>{_NUMBER})(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}+)"
-        r"(?=[\s$}*_)\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
+        rf"(?:{_NUMBER}(?:\s{{0,2}}{word}|,(?!\d))\s{{0,2}})?)"
+        rf"(?P<value>{_NUMBER}(?:\s?(?:{_UNITS})(?![^\W_]))?)(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}+)"
+        r"(?=[\s$}*_)）\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
     )
     return re.compile(sentence, re.IGNORECASE), re.compile(alternatives(offers), re.IGNORECASE)
 
@@ -97,10 +104,11 @@ def offered(text: str, start: int, language: str, *, in_clauses: bool = False) -
         text: the response.
         start: place of the answer.
         language: of the response.
-        in_clauses: read clauses, too: `\\boxed{7}, though 16 works`. In a sentence without a box
-            they are a part of what it states.
+        in_clauses: read clauses, too: `\\boxed{7}, though 16 works`, `7 and also 16`.
     """
     sentence, offer = _pattern(primary(language), in_clauses)
     for match in sentence.finditer(text, start):
+        if _LABEL.search(match["before"]):
+            continue
         if offer.search(match["before"]) or offer.search(match["behind"]):
             yield match["value"]

@@ -19,6 +19,7 @@ from tasks.gym.maths.words import (
     ALTERED_AFTER,
     ALTERED_BEFORE,
     ALTERNATIVE_FOLLOWS,
+    ANY_OR,
     BETWEEN_LAST,
     COMPARED_LAST,
     FOLLOWS,
@@ -69,6 +70,8 @@ _COMPARED_WITH = re.compile(r"(=\s*[\\$]{0,2}\d[\d.,]*)\s(?:more|less|fewer)\s+t
 _AFTER = re.compile(rf"\s?((?:[^\W\d_]|[{units.MARKS}])+|[%°])")
 # "5 (the smallest)"
 _NOTE = re.compile(r"([^()]+?)\s+\(([^()]*)\)")
+# "or", "o", "hay"
+_EITHER = re.compile(ANY_OR, re.IGNORECASE)
 # ": ", "exactly ", "".
 _OPENING = re.compile(
     r"[\s:*_(]*(?:(?:exactly|simply|just|approximately|about|roughly|equal to)\s+)?"
@@ -144,11 +147,12 @@ def _is_mathematical(text: str) -> bool:
 
 
 def _without_repetition(phrase: str, language: str) -> str:
-    """Return 5 for `5 or five`."""
-    pieces = [piece.strip(" .") for piece in OR.split(phrase)]
+    """Return 5 for `5 or five`, 3/4 for `3/4, or 0.75`."""
+    pieces = [piece.strip(" .,，") for piece in _EITHER.split(phrase)]
     if len(pieces) == 1 or not all(is_number(piece, language) for piece in pieces):
         return phrase
-    return pieces[0] if len({parse(piece, language).text for piece in pieces}) == 1 else phrase
+    first, *others = (parse(piece, language) for piece in pieces)
+    return pieces[0] if all(same(first, one) for one in others) else phrase
 
 
 def _without_note(phrase: str, language: str) -> str:
