@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -192,7 +192,7 @@ _LANGUAGES = (
         fill="สุดท้าย|ของข้อนี้",
         verb="คือ|:",
         is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-h)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
-        choose=rf"(?:ฉัน|ผม|เรา|ดิฉัน)?(?:ขอ)?(?<!ตัว)(?<!ไม่)(?:เลือก|ตอบ)(?:ข้อ|ตัวเลือก)?{_LETTER}",
+        choose=rf"(?:ฉัน|ผม|เรา|ดิฉัน)?(?:ขอ)?(?<!ตัว)(?<!ไม่)(?:เลือก|ตอบ|เฉลย)(?:ข้อ|ตัวเลือก)?{_LETTER}",
     ),
     _Language(  # Filipino
         answer=r"(?<!\w)(?:sagot|kasagutan)(?!\w)",
@@ -235,7 +235,9 @@ _MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
 _HEADING = _folded(
     r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) |正[確确]|最[終终佳])?(?:"
     + "|".join(language.answer for language in _LANGUAGES)
-    + r")(?: (?:akhir|final|finale|cuối cùng))?)[ \t*_]{0,5}\n[ \t\n]{0,9}(?=\S)"
+    + r")(?: (?:akhir|final|finale|cuối cùng|đúng|corret[ao]|correcta?|correcte|"
+    r"yang (?:paling )?(?:benar|tepat|betul)|na tama)|สุดท้าย|ที่ถูกต้อง)?)"
+    r"[ \t*_]{0,5}\n[ \t\n]{0,9}(?=\S)"
 )
 # "not A but B", "bukan A melainkan B", "不是A而是B", of options of one letter.
 _NOT_BUT = _folded(
@@ -243,7 +245,7 @@ _NOT_BUT = _folded(
     r"(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|não é|no es|nicht|pas|hindi)\s|ไม่ใช่|不是"
     r")\s?(?:option )?\(?[a-h]\)?,?\s?(?:"
     r"(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|mais|kundi)\s|แต่(?:เป็น|คือ)?|而是"
-    r")\s?(?:rather )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
+    r")\s?(?:(?:rather|sim|sí) )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
 )
 # "because a is red", behind the option in its clause
 _REASON = _folded(
@@ -256,6 +258,8 @@ _CONTRASTED = _folded(
     r"not|neither|nor|except|besides|for|regarding|about|beda dengan|khác với|bukan|não|không|"
     r"nicht|pas)(?!\w)|ไม่|不|非"
 )
+# "while a might seem plausible"
+_SEEMS = re.compile(r"(?<!\w)(?:may|might|could|can) (?:\w+ )?(?:seem|look|appear|sound)(?!\w)")
 # "but a could be right", "although a is red"
 _CONNECTIVE = _folded(
     r"^(?:(?:but|and|or|though|although|however|yet|while|still|tetapi|tapi|namun|dan|mas|pero|mais|"
@@ -264,6 +268,8 @@ _CONNECTIVE = _folded(
 _CONNECTED_LETTER = re.compile(
     r"^((?:\w+ )?)([aeiouy]) (?=(?:could|might|may|can|would|also|seems|works|fits)(?!\w))"
 )
+# "tetapi a juga benar", "แต่ a ก็ถูก": there "a" is no article, while "e também" is "and also"
+_ALSO = r"(?<=(?<!\w)a) (?:juga|cũng|também|también)(?!\w)| (?:ก็|ถูก|ผิด|也|正|[对對错錯])"
 _TURN = _folded(
     r"(?<!\w)(?:wait|actually|sorry|correction|on second thought|hmm|maybe|perhaps|alternatively|"
     r"mungkin|maaf|có lẽ|talvez|quizás?|peut être|vielleicht|forse)(?!\w)|"
@@ -278,8 +284,8 @@ _AFFIRMED = _folded(
 )
 """In a clause about another option that denies nothing: it is offered beside the answer."""
 _FALSE = (
-    r"wrong|incorrect|false|invalid|impossible|unsuitable|salah|keliru|sai|errad[ao]|incorret[ao]|"
-    r"incorrect[ao]|faux|fausse|falsch|mali"
+    r"wrong|incorrect|false|invalid|impossible|unsuitable|salah|keliru|sai|errad[ao]s?|incorret[ao]s?|"
+    r"incorrect[ao]s?|faux|fausses?|falsch|mali"
 )
 _NEGATED = _folded(
     r"(?<!\w)(?:not|n t|never|neither|nor|no|cannot|can t|isn t|doesn t|wouldn t|tidak|bukan|não|"
@@ -297,6 +303,8 @@ MAX_SHORT = 4
 """Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
 _UNREAD = frozenset({"ja", "ko"})
 """Languages in which nothing is read but what is written as in another one."""
+_OWN_SCRIPT = re.compile(r"[\u3041-\u30ff\uac00-\ud7a3]")
+"""Their letters; of Chinese characters the words of Chinese are read."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
 """Follows the option: "B is the correct answer", B是正确的选项."""
 _IS_TRUE = re.compile(r"(?<!\w)true(?!\w)(?! (?:answer|option|choice|one))")
@@ -329,6 +337,8 @@ _COMMAS = re.compile(
     rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot)(?!\w)))"
 )
 """Commas of a list of letters, which end no clause: `A, C and D are wrong`."""
+_DOTS = re.compile(r"(?<![a-z0-9])([a-h])、(?=[a-h](?![a-z0-9]))")
+"""So do those of Chinese: `A、C都不对`."""
 _LISTED = re.compile(
     rf" (?:\| )?(?:(?:{_AND}|&|{_OR}) )+"
     r"(?:(?:the )?(?:option|choice|answer|opsi|pilihan|opção|opción) )?"
@@ -351,7 +361,7 @@ _BORDER = re.compile(
     r"(?<=[0-9a-z])(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
 )
 """Between scripts with and without spaces: `选B` is two words."""
-_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w))"
+_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w)|{_ALSO})"
 _LETTERS = "".join(sorted(_WORD_LETTERS))
 _NAMING = re.compile(
     rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"
@@ -379,10 +389,20 @@ class MultipleChoice(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the right option is asserted and no competing one is, else 0."""
-    verdict = verify_answer(problem, response, MultipleChoice, _check)
-    unread = verdict.score == 0.0 and verdict.reason in ("wrong", "hedged", "several_answers")
-    if unread and primary(problem.language) in _UNREAD:
-        return abstain("language_unread", f"{problem.language}: {verdict.detail}")
+    check = _check_unread if primary(problem.language) in _UNREAD else _check
+    return verify_answer(problem, response, MultipleChoice, check)
+
+
+def _check_unread(gold: MultipleChoice, answer: str) -> Verdict:
+    """Decide in a language that is not read: abstain where its own words stand beside an option."""
+    verdict = _check(gold, answer)
+    text = plain(without_container(answer))
+    names = [plain(name) for option in (gold.correct, *gold.others) for name in option]
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, " ")
+    words = verdict.solved and _OWN_SCRIPT.search(text)
+    if words or verdict.reason in ("wrong", "hedged", "several_answers"):
+        return abstain("language_unread", verdict.detail)
     return verdict
 
 
@@ -416,6 +436,7 @@ def _decide(gold: MultipleChoice, asserted: str) -> Verdict:
     named = [span for span in mentions if not _inside(span, spans)]
     right = [span for span in named if span[0] < until or not _is_letter(asserted, span)]
     denied = _denied(asserted, [*spans, *right]) | _explained_away(asserted, spans, right)
+    denied |= _beside_denied(asserted, rivals, denied)
     for name, span in rivals:
         if span not in denied:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
@@ -435,9 +456,9 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
 
     Without a marker that announces an option it is the whole text.
     """
-    text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", plain(without_container(answer)))).replace(
-        "c'est", "est"
-    )
+    text = _STYLE.sub(
+        "", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", plain(without_container(answer))))
+    ).replace("c'est", "est")
     text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names = set[str]().union(*options)
@@ -478,7 +499,9 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
         return region
     rest = (parts[len(leading) - 1].removeprefix(leading[-1]), *parts[len(leading) :])
     others = [name for place, option in enumerate(options) if place != chosen for name in option]
-    if any(_takes_back(part.strip(), options[chosen], others) for part in rest):
+    if not _goes_through_all(rest, options) and any(
+        _takes_back(part.strip(), options[chosen], others) for part in rest
+    ):
         # There "but a could be right" begins with option A, not with an article.
         return " | ".join(_CONNECTED_LETTER.sub(r"\1\2 | ", part) for part in parts)
     return " | ".join(leading)
@@ -495,24 +518,43 @@ def _option_of(clause: str, options: Sequence[Collection[str]]) -> int:
 def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> bool:
     """Say whether a clause behind an answer denies it, doubts it or offers another option."""
     bordered = _BORDER.sub(" ", clause)
-    words = len(bordered.split())
-    if _TURN.search(clause) or (0 < words < MAX_SHORT - 1 and _NEGATED.search(clause)):
+    words = sum(_num_words(word) for word in bordered.split())
+    stated = _CONNECTIVE.sub("", bordered).strip()  # 不过 denies nothing
+    first = stated.partition(" ")[0]  # "a" may be an article: there it offers nothing
+    named = [name for name in others if name == first or _pattern(name).search(bordered)]
+    is_no = not named and 0 < words < MAX_SHORT - 1 and _NEGATED.search(stated)
+    if _TURN.search(clause) or is_no:
         return True
     own = (match.span() for name in names for match in _pattern(name).finditer(bordered))
     if any(_is_denied(bordered, span, ()) for span in own):
         return True
-    stated = _CONNECTIVE.sub("", bordered)
-    first = stated.partition(" ")[0]  # "a" may be an article: there it offers nothing
-    named = [name for name in others if name == first or _pattern(name).search(bordered)]
-    if not named or _CONTRASTED.match(bordered):
+    if not named or _CONTRASTED.match(stated) or _SEEMS.search(stated):
         return False
     if clause in named or any(_ends_with(clause, name) for name in named if len(name) == 1):
         return True
-    if _NOT_FALSE.search(clause) or (_AFFIRMED.search(clause) and not _NEGATED.search(clause)):
+    if _NOT_FALSE.search(clause) or (_AFFIRMED.search(stated) and not _NEGATED.search(stated)):
         return True
-    is_last = any(clause.endswith(name) for name in named) and not _REASON.match(clause)
+    ends = any(re.search(rf"(?<![a-z0-9]){re.escape(name)}\Z", clause) for name in named)
+    is_last = ends and not _REASON.match(clause)
     is_last = is_last and not _UNIT.search(bordered)
-    return is_last and words <= MAX_SHORT and not _NEGATED.search(clause)
+    return is_last and words <= MAX_SHORT and not _NEGATED.search(stated)
+
+
+def _num_words(word: str) -> int:
+    """Count the words of a text without spaces, which have two characters in scripts with none."""
+    return max(1, len(word) // 2) if _spaceless(word[0]) else 1
+
+
+def _goes_through_all(parts: Sequence[str], options: Sequence[Collection[str]]) -> bool:
+    """Say whether an explanation goes through all options, `A: it is red. B: it is blue`.
+
+    None of them is offered then, unless a clause says so.
+    """
+    places = [_option_of(part, options) for part in parts]
+    heads = [place for place in places if place >= 0]
+    return sorted(heads) == list(range(len(options))) and not any(
+        _AFFIRMED.search(part) or _TURN.search(part) for part in parts
+    )
 
 
 def _opening(text: str, names: Collection[str]) -> str:
@@ -640,6 +682,18 @@ def _explained_away(text: str, others: Sequence[_Span], right: Sequence[_Span]) 
         or _is_denied_by(_around(text, spans[-1])[1])
         for span in spans
     }
+
+
+def _beside_denied(
+    text: str, rivals: Sequence[tuple[str, _Span]], denied: set[_Span]
+) -> set[_Span]:
+    """Return the names of an option that stand beside one that is denied: `not (A) red`."""
+    ordered = sorted(rivals, key=lambda rival: rival[1])
+    beside: set[_Span] = set()
+    for (name, span), (other, following) in pairwise(ordered):
+        if name == other and not text[span[1] : following[0]].strip(" |"):
+            beside |= {span, following} if denied & {span, following} else set()
+    return beside
 
 
 def _is_denied_by(after: str) -> bool:

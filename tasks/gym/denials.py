@@ -108,9 +108,10 @@ _WRONG = {
     "en": "wrong incorrect false excluded eliminated rejected impossible",
     "id": "salah keliru mustahil",
     "ms": "salah keliru mustahil",
-    "pt": "errado errada errados erradas incorreto incorreta equivocado falso falsa",
-    "es": "equivocado incorrecto incorrecta falso falsa",
-    "fr": "faux fausse incorrecte",
+    "pt": "errado errada errados erradas incorreto incorreta incorretos incorretas equivocado "
+    "falso falsa falsos falsas",
+    "es": "equivocado incorrecto incorrecta incorrectos incorrectas falso falsa falsos falsas",
+    "fr": "faux fausse fausses incorrecte incorrectes",
     "de": "falsch",
     "it": "sbagliato sbagliata errato errata falso falsa",
     "vi": "sai",

@@ -1,0 +1,305 @@
+"""Forms in which instruct models answer a choice, in the languages of the market."""
+
+# ruff: noqa: E501, RUF001 - texts as people type them
+import pytest
+
+from tasks.gym.table import score_batch
+
+GOLD = {"correct": ["B"], "others": [["A"], ["C"]]}
+RIGHT = {
+    "en": [
+        "**Final Answer**\n\nB",
+        "### Answer\n**B**",
+        "## Correct Option:\n\n(B)",
+        "The answer is B. A is wrong because it is red, and C describes a plant.",
+        "The correct answer is B) blue.\n\nExplanation: Option A refers to the sunset, while option C refers to grass.",
+        "Answer: B\n\n- A: the sunset is red.\n- B: the sky is blue.\n- C: grass is green.",
+        '{"reasoning": "A is red, C is green", "answer": "B"}',
+        '```json\n{"answer": "B", "reason": "Unlike A and C, the sky is blue."}\n```',
+        "It is not A but B.",
+        "The answer is not A, but B.",
+    ],
+    "zh": [
+        "**最终答案**\n\nB",
+        "### 答案\n**B**",
+        "正确答案是B。A描述的是日落，C描述的是草。",
+        "答案：B\n\n解析：A项是红色，C项是绿色，都不符合题意。",
+        '{"理由": "A是红色", "答案": "B"}',
+        '{"reason": "A是红色，C是绿色", "answer": "B"}',
+        "不是A而是B。",
+        "答案不是A，而是B。",
+    ],
+    "id": [
+        "**Jawaban Akhir**\n\nB",
+        "### Jawaban:\nB",
+        "Jawaban yang benar adalah B. A menggambarkan matahari terbenam, sedangkan C menggambarkan rumput.",
+        "Jawaban: B\n\nPenjelasan: Pilihan A salah karena merah, pilihan C hijau.",
+        '{"alasan": "A merah", "jawaban": "B"}',
+        '{"reason": "A merah, C hijau", "answer": "B"}',
+        "Bukan A melainkan B.",
+        "Jawabannya bukan A, melainkan B.",
+    ],
+    "ms": [
+        "**Jawapan Akhir**\n\nB",
+        "### Jawapan:\nB",
+        "Jawapan yang betul ialah B. A menggambarkan matahari terbenam manakala C menggambarkan rumput.",
+        "Jawapan: B\n\nPenjelasan: Pilihan A salah kerana merah, pilihan C hijau.",
+        '{"sebab": "A merah", "jawapan": "B"}',
+        "Bukan A tetapi B.",
+        "Jawapannya bukan A, tetapi B.",
+    ],
+    "th": [
+        "**คำตอบสุดท้าย**\n\nB",
+        "### คำตอบ\n**B**",
+        "คำตอบที่ถูกต้องคือ B เพราะ A เป็นสีแดง และ C เป็นสีเขียว",
+        "คำตอบ: B\n\nคำอธิบาย: ข้อ A เป็นสีแดง ข้อ C เป็นสีเขียว",
+        '{"เหตุผล": "A เป็นสีแดง", "คำตอบ": "B"}',
+        "ไม่ใช่ A แต่เป็น B",
+        "คำตอบไม่ใช่ A แต่เป็น B",
+    ],
+    "vi": [
+        "**Đáp án cuối cùng**\n\nB",
+        "### Đáp án:\nB",
+        "Đáp án đúng là B. A mô tả hoàng hôn, còn C mô tả cỏ.",
+        "Đáp án: B\n\nGiải thích: Phương án A sai vì màu đỏ, phương án C màu xanh lá.",
+        '{"lý do": "A màu đỏ", "đáp án": "B"}',
+        "Không phải A mà là B.",
+        "Đáp án không phải A, mà là B.",
+    ],
+    "pt": [
+        "**Resposta Final**\n\nB",
+        "### Resposta:\nB",
+        "A resposta correta é B. A opção A descreve o pôr do sol, enquanto a opção C descreve a grama.",
+        "Resposta: B\n\nExplicação: A alternativa A está errada porque é vermelha; a C é verde.",
+        '{"motivo": "A é vermelha", "resposta": "B"}',
+        "Não é A, mas B.",
+        "A resposta não é A, mas sim B.",
+    ],
+    "es": [
+        "**Respuesta Final**\n\nB",
+        "### Respuesta:\nB",
+        "La respuesta correcta es B. La opción A describe el atardecer, mientras que la opción C describe el césped.",
+        "Respuesta: B\n\nExplicación: La opción A es incorrecta porque es roja; la C es verde.",
+        '{"motivo": "A es roja", "respuesta": "B"}',
+        "No es A, sino B.",
+        "La respuesta no es A, sino B.",
+    ],
+    "tl": [
+        "**Sagot**\n\nB",
+        "Ang tamang sagot ay B. Inilalarawan ng A ang paglubog ng araw, at ng C ang damo.",
+        "Hindi A kundi B.",
+    ],
+    "fr": [
+        "**Réponse finale**\n\nB",
+        "La bonne réponse est B. L'option A décrit le coucher du soleil, tandis que C décrit l'herbe.",
+        "Ce n'est pas A, mais B.",
+    ],
+    "de": [
+        "**Antwort**\n\nB",
+        "Die richtige Antwort ist B. Option A beschreibt den Sonnenuntergang, C das Gras.",
+        "Nicht A, sondern B.",
+    ],
+}
+WRONG = {
+    "en": [
+        "The answer is B. But A is also correct.",
+        "The answer is B, or maybe A.",
+        "The answer is not B.",
+        "**Answer**\n\nA",
+        "The answer is B. Wait, actually A is right.",
+        '{"answer": ["A", "B"]}',
+        "It is not B but A.",
+        '{"reason": "B is blue", "answer": "A"}',
+    ],
+    "zh": [
+        "答案是B。但A也正确。",
+        "答案是B或A。",
+        "答案不是B。",
+        "不是B而是A。",
+        '{"理由":"B是蓝色","答案":"A"}',
+    ],
+    "id": [
+        "Jawabannya adalah B. Tetapi A juga benar.",
+        "Jawabannya B atau A.",
+        "Jawabannya bukan B.",
+        "Bukan B melainkan A.",
+    ],
+    "ms": [
+        "Jawapannya ialah B. Tetapi A juga betul.",
+        "Jawapannya B atau A.",
+        "Jawapannya bukan B.",
+        "Bukan B tetapi A.",
+    ],
+    "th": [
+        "คำตอบคือ B แต่ A ก็ถูกเช่นกัน",
+        "คำตอบคือ B หรือ A",
+        "คำตอบไม่ใช่ B",
+        "ไม่ใช่ B แต่เป็น A",
+    ],
+    "vi": [
+        "Đáp án là B. Nhưng A cũng đúng.",
+        "Đáp án là B hoặc A.",
+        "Đáp án không phải là B.",
+        "Không phải B mà là A.",
+    ],
+    "pt": [
+        "A resposta é B. Mas A também está correta.",
+        "A resposta é B ou A.",
+        "A resposta não é B.",
+        "Não é B, mas A.",
+    ],
+    "es": [
+        "La respuesta es B. Pero A también es correcta.",
+        "La respuesta es B o A.",
+        "La respuesta no es B.",
+        "No es B, sino A.",
+    ],
+}
+UNREAD = {
+    "ja": [
+        "答えはBです。",
+        "**答え**\n\nBです",
+        "Bではなく、Aです。",
+        "AではなくBです。",
+    ],
+    "ko": [
+        "정답은 B입니다.",
+        "**정답**\n\nB 입니다",
+        "B가 아니라 A입니다.",
+    ],
+}
+
+NAMED = {"correct": ["B", "blue"], "others": [["A", "red"], ["C", "green"]]}
+"""Options with their wording."""
+RIGHT_NAMED = {
+    "en": [
+        "**B) blue**\n\nA) red – wrong, this is dusk.\nC) green – wrong, this is grass.",
+        "Option B is correct. Option A is incorrect as it is red.",
+        "The answer is (B) blue, not (A) red.",
+        "B\n\nReason: A and C are colours of other things.",
+        '{"thoughts": "maybe A? no", "final_answer": "B"}',
+        "<answer>B</answer>",
+        "Answer: (B)\nConfidence: high",
+        "# Answer\n\n> B",
+    ],
+    "zh": [
+        "选B。A、C都不对。",
+        "我选择B，因为A是红色的，C是绿色的。",
+        "【答案】B\n【解析】A项错误，C项错误。",
+        "**答案**：\n\n**B**",
+    ],
+    "id": [
+        "Pilihan B benar. Pilihan A salah.",
+        "B. Alasan: A dan C tidak sesuai.",
+        "**Jawaban yang benar**\n\nB",
+    ],
+    "ms": [
+        "Saya pilih B kerana A berwarna merah.",
+    ],
+    "th": [
+        "ตอบข้อ B เพราะข้อ A และ C ไม่ถูกต้อง",
+        "เฉลย B\nข้อ A ผิดเพราะเป็นสีแดง",
+        "**คำตอบที่ถูกต้อง**\n\nข้อ B",
+    ],
+    "vi": [
+        "Chọn B. A và C đều sai.",
+        "B là đáp án đúng vì A màu đỏ.",
+        "**Câu trả lời:**\n\nB",
+    ],
+    "pt": [
+        "Letra B. As alternativas A e C estão incorretas.",
+        "Alternativa correta: B\n\nJustificativa: a A é vermelha.",
+    ],
+    "es": [
+        "Opción B. Las opciones A y C son incorrectas.",
+        "La opción correcta es la B, ya que la A es roja.",
+    ],
+}
+WRONG_NAMED = {
+    "en": [
+        "B. A is equally valid.",
+        "The answer is B. C would also be acceptable.",
+        "B and C",
+        "Answer: B\n\nA: correct too.\nB: correct.\nC: wrong.",
+        "B, although C is right as well",
+        "It could be B.",
+        "not B",
+        "Anything but B.",
+    ],
+    "zh": [
+        "选B，C也可以。",
+        "答案是B，不过C也对。",
+        "B或C都可以",
+        "可能是B",
+    ],
+    "id": [
+        "Jawabannya B, tapi C juga bisa.",
+        "B dan C benar.",
+        "Mungkin B",
+    ],
+    "ms": [
+        "Jawapannya B, C juga betul.",
+    ],
+    "th": [
+        "คำตอบคือ B หรือ C ก็ได้",
+        "ข้อ B และ C ถูกทั้งคู่",
+        "น่าจะเป็น B",
+    ],
+    "vi": [
+        "Đáp án là B, nhưng C cũng có thể đúng.",
+        "B và C đều đúng.",
+        "Có lẽ là B",
+    ],
+    "pt": [
+        "A resposta é B, mas C também serve.",
+        "B e C estão corretas.",
+        "Talvez B",
+    ],
+    "es": [
+        "La respuesta es B, aunque C también vale.",
+        "B y C son correctas.",
+        "Quizás B",
+    ],
+}
+
+
+def texts_with(
+    problem, texts: dict[str, list[str]], language: str, score: float | None, gold: dict = GOLD
+):
+    """Return the texts that have another score."""
+    one = problem("choice", gold).model_copy(update={"language": language})
+    verdicts = score_batch([one] * len(texts[language]), texts[language])
+    pairs = zip(texts[language], verdicts, strict=True)
+    return [text for text, verdict in pairs if verdict.score != score]
+
+
+@pytest.mark.parametrize("language", sorted(RIGHT))
+def test_headings_explanations_json_and_not_a_but_b_name_the_option(problem, language: str) -> None:
+    assert [] == texts_with(problem, RIGHT, language, 1.0)
+
+
+@pytest.mark.parametrize("language", sorted(WRONG))
+def test_another_option_offered_behind_the_answer_is_not_paid(problem, language: str) -> None:
+    assert [] == texts_with(problem, WRONG, language, 0.0)
+
+
+@pytest.mark.parametrize("language", sorted(RIGHT_NAMED))
+def test_so_do_they_where_options_have_a_wording(problem, language: str) -> None:
+    assert [] == texts_with(problem, RIGHT_NAMED, language, 1.0, NAMED)
+    assert [] == texts_with(problem, WRONG_NAMED, language, 0.0, NAMED)
+
+
+@pytest.mark.parametrize("language", sorted(UNREAD))
+def test_japanese_and_korean_words_beside_an_option_are_an_abstention(
+    problem, language: str
+) -> None:
+    assert [] == texts_with(problem, UNREAD, language, None)
+
+
+@pytest.mark.parametrize("language", ["ja", "ko"])
+def test_an_option_alone_is_read_in_every_language(problem, language: str) -> None:
+    one = problem("choice", GOLD).model_copy(update={"language": language})
+
+    (verdict,) = score_batch([one], ["Answer: B"])
+
+    assert "correct" == verdict.reason
