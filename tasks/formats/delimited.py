@@ -23,6 +23,8 @@ _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line of Excel's, `sep=;`, which says what divides the others."""
+_LEAST_COLUMNS = 3
+"""Of a table whose rows that a quote took for one text can be told from such a text."""
 _MOST_LINES = 1000
 """Lines behind a damaged one that are searched for the end of its cell."""
 
@@ -171,10 +173,14 @@ class _Table:
     def _swallows(self, row: Sequence[str]) -> bool:
         """True if a quote made one row of several lines, each of which is a row by itself.
 
-        Tabs divide rows in feeds that quote nothing, and stand in no text. Of commas this cannot be
-        told from a text of several lines.
+        Tabs divide rows in feeds that quote nothing, and stand in no text. A text of several lines
+        may have commas, but not as many in each line as the header: of two columns or two lines
+        this cannot be told.
         """
-        if self.delimiter != "\t":
+        if self.delimiter == "\t":
+            return len(row) != len(self.names) or all(map(self._is_row, self._taken))
+        within = self._taken[1:-1]
+        if len(self.names) < _LEAST_COLUMNS or not within or not all(map(self._is_row, within)):
             return False
         return len(row) != len(self.names) or all(map(self._is_row, self._taken))
 

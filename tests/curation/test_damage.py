@@ -117,6 +117,37 @@ def test_a_damaged_cell_costs_few_rows_and_every_line_is_in_a_number(tmp_path: P
         assert len(sound - used) <= 3, (lines[place], reasons)
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    ("opens", "closes"),
+    [
+        (("00010", '"shoe', "toys"), ("00040", 'pipe 5"', "toys")),
+        (("00010", '"shoe', "toys"), ("00040", 'pipe 5"', "x", "toys")),
+        (('"00010', "shoe", "toys"), ('00040"', "pipe", "toys")),
+        (("00010", "shoe", '"toys'), ("00040", "pipe", 'toys"')),
+    ],
+)
+def test_rows_between_two_marks_of_inches_are_no_text_of_one_cell(
+    tmp_path: Path, delimiter: str, opens: tuple[str, ...], closes: tuple[str, ...]
+):
+    rows = [(f"{number:05}", f"shoe {number}", "toys") for number in range(60)]
+    lines = [NAMES, *rows[:10], opens, *rows[11:40], closes, *rows[41:]]
+    path = tmp_path / "rows.csv"
+    path.write_text("".join(f"{delimiter.join(line)}\n" for line in lines))
+
+    used, reasons = read(path)
+
+    assert used >= {*rows[:10], *rows[11:40], *rows[41:]}
+    assert 60 == len(used) + reasons.total()
+
+
+def test_a_text_of_several_lines_with_commas_is_one_cell(tmp_path: Path):
+    path = tmp_path / "rows.csv"
+    path.write_text('id,title,category\n1,"shoe, red\n\nsoft, light, warm\nand flat",toys\n')
+
+    assert {("1", "shoe, red\n\nsoft, light, warm\nand flat", "toys")} == read(path)[0]
+
+
 @pytest.mark.parametrize("name", LINES)
 def test_of_a_file_that_is_cut_every_line_that_is_left_is_in_a_number(tmp_path: Path, name: str):
     path, header = tmp_path / name, is_header(name)
