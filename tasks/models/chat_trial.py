@@ -29,6 +29,8 @@ CPU_S = 10
 MEMORY_BYTES = 8 * 2**30
 """Limit of the address space; the tokenizer of a vocabulary of 250,000 needs a tenth."""
 QUESTION = "What is one plus one? " * 50
+_ANSWER = "Zwei."
+"""An answer that no template has words of."""
 LONGEST = 100
 """A prompt may have as many times the characters of its question: tools and a long system text."""
 
@@ -243,6 +245,26 @@ def opening(folder: Path) -> str:
     return turn[tag.start() :] if tag else ""
 
 
+def _other_opening(folder: Path) -> str:
+    """Return what a prompt begins a response with, beside the header of the assistant's turn.
+
+    The header is what stands before the text of an assistant in the middle of a chat: so
+    `<thinking>`, `<|begin_of_thought|>` or "Answer:" behind it are of the prompt alone. '' where a
+    header says more than the prompt does, or the template renders no such chat.
+    """
+    template, settings = template_of(folder), _settings(folder)
+    question = {"role": "user", "content": QUESTION}
+    chat = [question, {"role": "assistant", "content": _ANSWER}, question]
+    try:
+        before = render(template, settings, [question], with_turn=False)
+        prompt = render(template, settings, [question])
+        header, found, _ = render(template, settings, chat).removeprefix(before).partition(_ANSWER)
+    except Exception:  # noqa: BLE001 - whatever a template raises
+        return ""
+    turn = prompt.removeprefix(before)
+    return turn.removeprefix(header).strip() if found and turn.startswith(header) else ""
+
+
 def try_chat(folder: Path) -> str:
     """Say what is wrong with the chat template; '' if nothing is."""
     template = template_of(folder)
@@ -260,7 +282,7 @@ def try_chat(folder: Path) -> str:
             wrong = f": a question of {len(QUESTION)} characters becomes {len(text)}"
         elif QUESTION.strip() not in text:
             wrong = ": the prompt does not contain the question"
-        elif not _OPENING.fullmatch(begun):
+        elif not _OPENING.fullmatch(begun := begun or _other_opening(folder)):
             wrong = f": it begins the response with {begun!r}, which is no open or empty thought"
     return f"chat template{wrong}" if wrong else ""
 
@@ -282,9 +304,15 @@ def main(folder: Path) -> dict[str, object]:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.encode(QUESTION, add_special_tokens=False)
         highest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
-        highest += len(_later_tokens(folder, tokenizer))
+        later = _later_tokens(folder, tokenizer)
+        highest += len(later)
     except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
         return {"wrong": f"tokenizer.json: {type(error).__name__}: {error}"}
+    settings = _settings(folder)
+    end, listed = settings.get("eos_token"), settings.get("added_tokens_decoder") or {}
+    end = end.get("content") if isinstance(end, dict) else end
+    if end in later - {one.get("content") for one in listed.values() if isinstance(one, dict)}:
+        return {"wrong": f"tokenizer.json has no token {end!r}, the eos_token"}
     try:
         return {"highest": highest, "wrong": try_chat(folder)}
     except (OSError, ValueError, TypeError, KeyError, AttributeError, MemoryError) as error:

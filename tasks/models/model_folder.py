@@ -4,11 +4,11 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 
@@ -90,6 +90,7 @@ def check_model_folder(path: Path) -> None:
             f"{path}/config.json has model_type {model_type!r}; supported are {supported}. {advice}"
         )
     _check_values(path, config)
+    _check_same_model(path, config)
     check_tokenizer_files(path)
     highest = _try_chat(path)
     size = config.get("vocab_size")
@@ -105,12 +106,43 @@ def check_model_folder(path: Path) -> None:
         raise SettingsError(str(error)) from error
 
 
+def _check_same_model(path: Path, config: Mapping[str, Any]) -> None:
+    """Refuse what engines would read differently: vLLM opens the class that `architectures` names
+    and the weights that `quantization_config` describes, others those of `model_type` as they are.
+
+    Raises:
+        SettingsError: names the key.
+    """
+    if method := config.get("quantization_config"):
+        raise SettingsError(
+            f"{path}/{CONFIG} has a quantization_config ({str(method)[:60]}), and weights are read "
+            "as they are. Give the model before quantisation; if these are its weights, remove the "
+            "key."
+        )
+    names = config.get("architectures") or []
+    kind = str(config["model_type"])
+    known = {f"{kind.replace('_', '')}{version}forcausallm" for version in ("", "v2")}
+    if kind in FAMILIES and names and not {str(name).lower() for name in names} & known:
+        raise SettingsError(
+            f"{path}/{CONFIG} has model_type {kind!r} and architectures {names}, and engines go by "
+            "one or the other. Take the file from the checkpoint as it was published."
+        )
+
+
 def _check_ends(path: Path, size: int) -> None:
     """Refuse end tokens that the model cannot produce: it would never stop at them.
 
     Raises:
         SettingsError: names the ids.
     """
+    for name in (CONFIG, GENERATION):
+        entry = read_object(path / name, "").get("eos_token_id") if (path / name).exists() else None
+        ends = cast("list[object]", entry) if isinstance(entry, list) else [entry]
+        if wrong := [end for end in ends if end is not None and type(end) is not int]:
+            raise SettingsError(
+                f"{path}/{name}: eos_token_id has {wrong[0]!r}, which is no token id. Write a "
+                "number, or a list of numbers."
+            )
     beyond = [end for end in end_ids(path, 0) if end >= size]
     if beyond:
         raise SettingsError(
@@ -269,7 +301,13 @@ def check_tokenizer_files(path: Path) -> None:
     file = path / "tokenizer.json"
     read_object(file, "Save the fast tokenizer next to the model.", TOKENIZER_BYTES)
     settings = read_object(path / "tokenizer_config.json", "Save the tokenizer with its settings.")
-    if not (path / "chat_template.jinja").exists() and not settings.get("chat_template"):
+    templates = settings.get("chat_template")
+    if isinstance(templates, list) and templates and not _default_template(path):
+        raise SettingsError(
+            f"{path}/tokenizer_config.json has chat templates, and none is called default. Name "
+            "the one of a plain chat so, or write it to chat_template.jinja."
+        )
+    if not (path / "chat_template.jinja").exists() and not templates:
         raise SettingsError(
             f"the tokenizer in {path} has no chat template. "
             "Add chat_template.jinja; prompts cannot be rendered without it."
@@ -279,6 +317,13 @@ def check_tokenizer_files(path: Path) -> None:
             f"{path}/tokenizer_config.json has no eos_token. "
             "Set it to the token that ends a chat turn."
         )
+
+
+def _default_template(path: Path) -> str:
+    try:
+        return chat_trial.template_of(path)
+    except (KeyError, TypeError):  # an entry without name and template
+        return ""
 
 
 def _try_chat(path: Path) -> int:

@@ -150,6 +150,63 @@ def test_a_template_may_begin_a_response_with_a_thought_and_nothing_else(copy, b
             check_model_folder(copy)
 
 
+@pytest.mark.parametrize(
+    "begun", ["<thinking>\n", "<|begin_of_thought|>\n", "[THINK]", "<seed:think>", "Answer: "]
+)
+def test_words_that_only_a_prompt_has_begin_no_response(copy, begun):
+    template = copy / "chat_template.jinja"
+    template.write_text(template.read_text().replace("assistant\n", f"assistant\n{begun}"))
+
+    with pytest.raises(
+        SettingsError,
+        match=f"begins the response with {begun.strip()!r}".replace("[", r"\[").replace("|", r"\|"),
+    ):
+        check_model_folder(copy)
+
+
+@pytest.mark.parametrize("entry", ["3", True, [3, "4"], 3.0])
+def test_an_end_token_that_is_no_id_is_refused(copy, entry):
+    _edit(copy / "generation_config.json", eos_token_id=entry)
+
+    with pytest.raises(
+        SettingsError, match=r"generation_config.json: eos_token_id has .* no token"
+    ):
+        check_model_folder(copy)
+
+
+def test_an_end_token_that_the_tokenizer_does_not_have_is_refused(copy):
+    _edit(copy / "tokenizer_config.json", eos_token="<|end|>")
+
+    with pytest.raises(SettingsError, match=r"has no token '<\|end\|>', the eos_token"):
+        check_model_folder(copy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"quantization_config": {"quant_method": "fp8"}}, "before quantisation"),
+        ({"architectures": ["LlamaForCausalLM"]}, "engines go by one or the other"),
+        ({"architectures": ["Qwen3MoeForSequenceClassification"]}, "engines go by one or the"),
+    ],
+)
+def test_a_config_that_engines_would_read_differently_is_refused(copy, changes, message):
+    _edit(copy / "config.json", **changes)
+
+    with pytest.raises(SettingsError, match=message):
+        check_model_folder(copy)
+
+
+def test_chat_templates_of_which_none_is_the_default_are_refused(copy):
+    (copy / "chat_template.jinja").rename(copy / "template")
+    text = (copy / "template").read_text()
+    _edit(copy / "tokenizer_config.json", chat_template=[{"name": "rag", "template": text}])
+
+    with pytest.raises(SettingsError, match="none is called default"):
+        check_model_folder(copy)
+    _edit(copy / "tokenizer_config.json", chat_template=[{"name": "default", "template": text}])
+    check_model_folder(copy)
+
+
 @pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
 def test_an_end_token_that_the_model_does_not_have_is_refused(copy, file):
     _edit(copy / file, eos_token_id=[763, 99_999])
