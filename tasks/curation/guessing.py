@@ -32,9 +32,29 @@ from tasks.gym.maths.units import CURRENCY
 Row = Mapping[str, object]
 
 MISSING = frozenset(
-    {"", "null", "none", "n/a", "na", "nan", "#n/a", "<na>", "nil", "(null)", "\\n", "-", "--"}
+    {
+        *(
+            "",
+            "null",
+            "none",
+            "n/a",
+            "na",
+            "nan",
+            "#n/a",
+            "<na>",
+            "nil",
+            "(null)",
+            "\\n",
+            "-",
+            "--",
+        ),
+        *("n.a.", "nat", "-nan", "#na", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
+        *("undefined", "(blank)", "(empty)"),
+        *("#ref!", "#value!", "#div/0!", "#name?", "#num!", "#null!"),
+    }
 )
-"""What exports write where there is no value, in small letters (pandas and SQL clients)."""
+"""What exports write where there is no value, in small letters (pandas, SQL clients, JavaScript,
+pivot tables, and the errors of spreadsheets)."""
 _MOST_OPTIONS = 30
 _LEAST_ROWS_PER_OPTION = 3
 _LONG_OPTION = 40

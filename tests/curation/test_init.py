@@ -163,7 +163,7 @@ def test_a_table_without_an_answer_is_refused_with_its_columns(tmp_path: Path):
 def test_a_missing_value_is_no_label_and_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    missing = ["NULL", "N/A", "nan", "None", "", "#N/A"]
+    missing = ["NULL", "N/A", "nan", "None", "", "#N/A", "NaT", "#REF!", "-1.#IND", "(blank)"]
     lines = [f"steel pan {n},{'kitchen' if n % 2 else 'garden'}" for n in range(60)]
     lines += [f"oak tray {n},{word}" for n, word in enumerate(missing)]
     (tmp_path / "rows.csv").write_text("\n".join(["title,category", *lines]))
@@ -172,7 +172,7 @@ def test_a_missing_value_is_no_label_and_is_counted(
     init(["rows.csv"])
 
     assert ("garden", "kitchen") == mapping_of("rows.yaml").options
-    assert "category is empty in 6 of 66 rows; they are left out" in capsys.readouterr().out
+    assert "category is empty in 10 of 70 rows; they are left out" in capsys.readouterr().out
 
 
 def test_a_label_is_found_by_evidence_and_the_runner_up_is_named():

@@ -1,6 +1,7 @@
 """Workbooks of spreadsheets: one visible sheet, whose first row that is not blank is the header.
 
-A number is a number and a date a date; an empty cell is blank, as in a CSV file. What a spreadsheet
+A number is a number and a date a date; one that is shown with leading zeros (`00000`) is a key, and
+the text that is shown. An empty cell is blank, as in a CSV file. What a spreadsheet
 shows as an error, and a formula that was never computed, is an UnreadCell.
 """
 
@@ -26,6 +27,7 @@ _BROKEN = (
     *(ElementTree.ParseError, KeyError, ValueError, TypeError, AttributeError, OSError),
 )
 """What zipfile and openpyxl raise on bytes that are no workbook."""
+_ZEROS = re.compile("00+")
 _FORMULA = re.compile(rb"<f[ >/]")
 
 
@@ -111,4 +113,7 @@ def _cell(cell: object) -> object:
         return UnreadCell(f"the spreadsheet shows {value}")
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return value.date().isoformat()  # a date is a point in time to a spreadsheet
+    digits = str(getattr(cell, "number_format", ""))
+    if isinstance(value, int) and _ZEROS.fullmatch(digits) and not isinstance(value, bool):
+        return f"{value:0{len(digits)}d}"
     return canonical_cell(value)

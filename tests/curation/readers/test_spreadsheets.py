@@ -35,6 +35,21 @@ def test_cells_keep_their_kind_and_blank_rows_are_none(tmp_path: Path):
     assert (2, 3, "") == tuple(second.fields[name] for name in ("id", "price", "note"))
 
 
+def test_a_number_that_is_shown_with_leading_zeros_is_the_key_that_is_shown(tmp_path: Path):
+    path = tmp_path / "shop.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["sku", "stock"])
+    book.active.append([1, 1])
+    book.active["A2"].number_format = "00000"
+    book.active["B2"].number_format = "0"
+    book.save(path)
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert ("00001", 1) == (row.fields["sku"], row.fields["stock"])
+
+
 def test_an_error_and_a_formula_without_result_are_refused_where_they_are_used(tmp_path: Path):
     path = tmp_path / "shop.xlsx"
     book = openpyxl.Workbook()
