@@ -24,7 +24,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line of Excel's, `sep=;`, which says what divides the others."""
 _LEAST_COLUMNS = 3
-"""Of a table whose rows that a quote took for one text can be told from such a text."""
+"""Columns from which rows that a quote took for one text can be told from such a text."""
 _MOST_LINES = 1000
 """Lines behind a damaged one that are searched for the end of its cell."""
 
