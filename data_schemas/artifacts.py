@@ -49,6 +49,9 @@ class CandidateRef(BaseModel):
         default="", description="name under which the endpoint serves it; '' = no endpoint"
     )
     model: CheckpointRef | None = Field(default=None, description="None for an endpoint")
+    precision: str = Field(
+        default="", description="of its rollout engine; '' = that of the settings"
+    )
 
 
 class RawRef(BaseModel):

@@ -155,6 +155,14 @@ class Precision(StrEnum):
     """Eight times finer than bf16, but numbers above 65,504 overflow."""
     FP8 = "fp8"
     """vLLM only: experts and projections are quantised, all other layers are bf16."""
+    INT8 = "int8"
+    """Rollout 'hf' only, and no training: weights of experts and projections are rounded to int8,
+    all else is fp32."""
+
+    @property
+    def is_quantised(self) -> bool:
+        """Weights are rounded to a grid of 8 bits; no trainer computes so."""
+        return self in (Precision.FP8, Precision.INT8)
 
 
 MEGATRON_ONLY = ("tensor", "pipeline", "expert", "context", "recompute", "precision")
@@ -217,8 +225,11 @@ class LayoutSettings(Settings):
 
     @model_validator(mode="after")
     def _trainer_computes_in_floats(self) -> Self:
-        if self.precision is Precision.FP8:
-            raise ValueError("layout.precision is fp8; the trainer computes in fp32, bf16 or fp16")
+        if self.precision.is_quantised:
+            raise ValueError(
+                f"layout.precision is {self.precision.value}; the trainer computes in fp32, bf16 "
+                "or fp16"
+            )
         if self.dedicated_rollout_gpus % self.rollout_tensor:
             raise ValueError(
                 f"layout.dedicated_rollout_gpus {self.dedicated_rollout_gpus} is not a multiple of "
@@ -272,7 +283,8 @@ class MachineSettings(Settings):
     @model_validator(mode="after")
     def _fp32_routers_are_an_exception(self) -> Self:
         trained = self.layout.precision if self.trainer is TrainerKind.MEGATRON else Precision.FP32
-        if self.fp32_router and self.precision is trained is Precision.FP32:
+        below = (self.precision, trained)
+        if self.fp32_router and not {*below} - {Precision.FP32, Precision.INT8}:
             raise ValueError(
                 "fp32_router is set, but rollout engine and trainer are in fp32, in which routers "
                 "are as well; use precision 'bf16', 'fp16' or 'fp8' or, with trainer 'megatron', "
@@ -281,11 +293,16 @@ class MachineSettings(Settings):
         return self
 
     @model_validator(mode="after")
-    def _fp8_is_of_vllm(self) -> Self:
+    def _engines_quantise_in_their_own_way(self) -> Self:
         if self.precision is Precision.FP8 and self.rollout is RolloutKind.HF:
             raise ValueError(
                 "precision is fp8, which rollout 'hf' does not have; use rollout 'vllm', or "
                 "precision 'fp32', 'bf16' or 'fp16'"
+            )
+        if self.precision is Precision.INT8 and self.rollout is RolloutKind.VLLM:
+            raise ValueError(
+                "precision is int8, which rollout 'vllm' does not have; use precision 'fp8', or "
+                "rollout 'hf'"
             )
         if self.fp8_ignored_layers and self.precision is not Precision.FP8:
             raise ValueError(
@@ -342,6 +359,16 @@ class TrainingEngines(MachineSettings):
     """The engines of a stage that trains a model."""
 
     lora: LoRASettings = LoRASettings()
+
+    @model_validator(mode="after")
+    def _rollouts_take_new_weights(self) -> Self:
+        if self.precision is Precision.INT8:
+            raise ValueError(
+                "precision is int8, in which rollout 'hf' takes no new weights from a trainer; it "
+                "is there to measure what quantisation changes (eachprompt evaluate --precision "
+                "int8): use 'fp32', 'bf16' or 'fp16' here"
+            )
+        return self
 
     @model_validator(mode="after")
     def _adapters_are_of_the_embedded_trainer(self) -> Self:

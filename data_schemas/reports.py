@@ -260,6 +260,58 @@ class Comparison(BaseModel):
     problems: int
 
 
+class PrecisionSlice(BaseModel):
+    """What another precision changes in a slice: 'all', 'language:th', 'domain:maths'."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suite: str
+    responses: int = Field(ge=1, description="of the reference, which both precisions read")
+    tokens: int = Field(ge=1, description="of these responses")
+    k3: float = Field(
+        description="KL of the reference to this precision a token, nats, estimated by "
+        "exp(D) - 1 - D on tokens that the reference drew"
+    )
+    k3_low: float | None = Field(description="95 %, over responses; None for a single one")
+    k3_high: float | None
+    abs_logprob: float = Field(description="mean |D| a token, nats")
+    routes: float | None = Field(
+        description="share of (token, layer) choices with other experts; None in a dense model"
+    )
+    routed_tokens: float | None = Field(
+        description="share of tokens with other experts in any layer"
+    )
+    gain: Comparison | None = Field(
+        description="what it solves more than the reference; None without verdicts of both"
+    )
+
+
+class LayerUse(BaseModel):
+    """How another precision changes which experts of a layer are used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layer: int = Field(ge=0, description="among the layers with a router")
+    routes: float = Field(description="share of tokens with other experts")
+    moved: float = Field(
+        description="total variation distance of the shares that the experts have, 0 to 1"
+    )
+    expert: int = Field(description="whose share changes most")
+    change: float = Field(description="of its share; the shares of a layer sum to 1")
+
+
+class PrecisionReport(BaseModel):
+    """A model in one precision beside the same model in another."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    reference: str = Field(description="precision of the settings")
+    precision: str
+    slices: tuple[PrecisionSlice, ...] = Field(description="all, then languages, then domains")
+    layers: tuple[LayerUse, ...] = Field(description="empty in a dense model")
+
+
 FAILED = "FAILED: "
 """Beginning of the line of a rule of the release gate that did not pass."""
 

@@ -31,7 +31,16 @@ ADAPTED = Platform(limits={"cpu": "96", "memory": "1600Gi", "gpu": "8", "ephemer
 """A Flyte of defaults, but for the limits of containers that the guide says to set."""
 PLANTED = "planted-c0ffee"
 """Value of every secret of the machine that registers."""
-ON_GPUS = {"pretrain", "sft", "measure_judge", "grade", "distil", "evaluate", "rl"}
+ON_GPUS = {
+    "pretrain",
+    "sft",
+    "measure_judge",
+    "grade",
+    "distil",
+    "evaluate",
+    "measure_precisions",
+    "rl",
+}
 """Stages of the core; a recipe says for itself."""
 for path in (ROOT / "tasks" / "lab").rglob("*.py"):  # add their stages
     if path.stem == "task" or (path.parent.name == "stages" and path.stem != "__init__"):

@@ -4,6 +4,7 @@
     pyflyte run workflows/evaluate.py evaluate --model X --suites gsm8k=test.jsonl,bbh=folder
     pyflyte run workflows/evaluate.py evaluate \\
         --model my/model,models:/NAME@released,http://host:8000/v1#served-name
+    pyflyte run workflows/evaluate.py evaluate --model my/model --precision bf16,int8
 
 Problems that none of several models solved, or on another answer of which all agree, are listed for
 people in annotate.jsonl. A run that was killed asks only for the answers that are missing when it
@@ -17,8 +18,8 @@ from data_schemas.artifacts import ReportRef
 from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
 from tasks.stages.chain import link, wire
-from tasks.stages.evaluation import compare
-from workflows.parts.chain import CANDIDATES, PREPARATION, answering, opening, report
+from tasks.stages.evaluation import compare, compare_precisions
+from workflows.parts.chain import PREPARATION, answering, candidates, opening, report
 
 
 class EvaluationOutputs(NamedTuple):
@@ -30,15 +31,26 @@ class EvaluationOutputs(NamedTuple):
     answers: str
 
 
-_OPENING = opening("evaluate", "sources", "suites", "model", last="summary,export,answers_page")
+_OPENING = opening(
+    "evaluate", "sources", "suites", "model", "precision", last="summary,export,answers_page"
+)
 CHAIN = (
     *_OPENING[:2],
-    CANDIDATES,
+    candidates("precision"),
     *_OPENING[2:],
     *PREPARATION,
     *answering("curated"),
     link("progression", compare, "context", settings="models.evaluation", parents="scores"),
-    report("models", ["progression"]),
+    link(
+        "precisions",
+        compare_precisions,
+        "curated",
+        "context",
+        settings="models.evaluation",
+        models="candidates",
+        scores="scores",
+    ),
+    report("models", ["progression"], precisions="precisions"),
 )
 
 
@@ -49,6 +61,7 @@ def evaluate(
     store: str = "runs",
     sources: str = "",
     suites: str = "",
+    precision: str = "",
 ) -> EvaluationOutputs:
     """Score models on held-out problems, one alone against the base.
 
@@ -58,8 +71,8 @@ def evaluate(
         settings: only base_model, curation, evaluation matter.
         store: folder or s3:// prefix where artifacts, lineage and reports are kept.
         sources: real files instead of the sample world, as adapter=path,adapter=path.
-        suites: benchmarks alone, as name=path,name=path; `eachprompt data` lists names, and a file
-            of your own (suite.yaml=path) adds one.
+        suites: benchmarks alone, name=path,name=path, suite.yaml=path; names: `eachprompt data`.
+        precision: as bf16,int8: what each changes, by language.
 
     Returns:
         scores: of every model on every suite, with every answer.
@@ -68,7 +81,13 @@ def evaluate(
         answers: the HTML page of every answer, and of the differences between any two models.
     """
     scored = wire(
-        CHAIN, model=model, settings=settings, store=store, sources=sources, suites=suites
+        CHAIN,
+        model=model,
+        settings=settings,
+        store=store,
+        sources=sources,
+        suites=suites,
+        precision=precision,
     )
     return EvaluationOutputs(
         scores=scored["scores"],

@@ -15,7 +15,7 @@ from data_schemas.settings import PipelineSettings
 from tasks.platform.entry_point import entry_point
 from tasks.stages.chain import link, wire
 from tasks.stages.curation import pose
-from workflows.parts.chain import CANDIDATES, PREPARATION, answering, opening
+from workflows.parts.chain import PREPARATION, answering, candidates, opening
 
 
 class Doubts(NamedTuple):
@@ -28,7 +28,7 @@ class Doubts(NamedTuple):
 _OPENING = opening("verify_answers", "sources", "model", last="export,answers_page")
 CHAIN = (
     *_OPENING[:2],
-    CANDIDATES,
+    candidates(),
     *_OPENING[2:],
     *PREPARATION,
     link("questions", pose, "curated", "context", settings="models.grading"),

@@ -99,13 +99,37 @@ def k3_by_slice(
         count, k3 = len(members), float(sums_N[members].sum() / tokens_N[members].sum())
         low = 0.0
         if group in judged:
-            rest_M = sums_N[members] - k3 * tokens_N[members]
-            spread = float(rest_M.square().sum()) * count / (count - 1)
-            error = math.sqrt(spread) / float(tokens_N[members].sum())
+            error = _ratio_error(sums_N[members], tokens_N[members], k3)
             tail = (1.0 - CONFIDENCE) / (2 * len(groups))
             low = k3 - float(stdtrit(count - 1, 1.0 - tail)) * error
         found.append(SliceMismatch(" + ".join(group), count, k3, max(0.0, low)))
     return found
+
+
+def k3_interval(
+    sums_N: torch.Tensor, tokens_N: torch.Tensor
+) -> tuple[float, float | None, float | None]:
+    """Return k3 a token with its 95 % interval over responses, whose tokens are not independent.
+
+    Args:
+        sums_N: k3 summed over the tokens of each response, nats.
+        tokens_N: of each response; at least one has some.
+
+    Returns:
+        k3 and both ends; None, None for a single response.
+    """
+    count, k3 = len(sums_N), float(sums_N.sum() / tokens_N.sum())
+    if count < 2:
+        return k3, None, None
+    reach = float(stdtrit(count - 1, (1.0 + CONFIDENCE) / 2)) * _ratio_error(sums_N, tokens_N, k3)
+    return k3, max(0.0, k3 - reach), k3 + reach
+
+
+def _ratio_error(sums_M: torch.Tensor, tokens_M: torch.Tensor, ratio: float) -> float:
+    """Standard error of a ratio of sums (Cochran 1977, 2.11)."""
+    rest_M, count = sums_M - ratio * tokens_M, len(sums_M)
+    spread = float(rest_M.square().sum()) * count / (count - 1)
+    return math.sqrt(spread) / float(tokens_M.sum())
 
 
 def mismatch_anatomy(

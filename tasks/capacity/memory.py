@@ -168,8 +168,11 @@ class MemoryBudget:
 
 
 def element_bytes(precision: Precision) -> int:
-    """Return the bytes of a weight; the scales of fp8 are not counted."""
-    return {Precision.FP32: 4, Precision.FP8: 1}.get(precision, 2)
+    """Return the bytes of a weight; the scales of fp8 are not counted.
+
+    In int8 the embedded engine computes with rounded weights that it holds in fp32.
+    """
+    return {Precision.FP32: 4, Precision.INT8: 4, Precision.FP8: 1}.get(precision, 2)
 
 
 def state_bytes(

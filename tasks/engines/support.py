@@ -1,4 +1,4 @@
-"""Which engines are not here, and which architectures one does not have: refused by name.
+"""Which engines, architectures and precisions are not there: refused by name.
 
 Every function raises SettingsError with what the model has and which engine to use instead.
 """
@@ -6,7 +6,10 @@ Every function raises SettingsError with what the model has and which engine to 
 import importlib.util
 from collections.abc import Iterable
 
-from data_schemas.machine_settings import MachineSettings, RolloutKind, TrainerKind
+from pydantic import ValidationError
+
+from data_schemas.faults import explain
+from data_schemas.machine_settings import MachineSettings, Precision, RolloutKind, TrainerKind
 from tasks.errors import SettingsError
 from tasks.models.architectures import Architecture
 
@@ -21,6 +24,18 @@ MEGATRON_LLAMA3 = {
 """Constants of megatron-core 0.16.1's `rope_scaling`; only the factor is an argument."""
 LARGEST_UINT8 = 256
 """Experts whose numbers fit into a byte, as the embedded engine keeps routes."""
+
+
+def in_precision(engines: MachineSettings, precision: Precision) -> MachineSettings:
+    """Return the same engines in another precision.
+
+    Raises:
+        SettingsError: they do not have it; names one that does.
+    """
+    try:
+        return MachineSettings.model_validate({**engines.model_dump(), "precision": precision})
+    except ValidationError as error:
+        raise SettingsError(f"--precision: {explain(error, MachineSettings)}") from error
 
 
 def refuse_rollout(model: Architecture) -> None:

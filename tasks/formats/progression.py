@@ -2,7 +2,7 @@
 
 A folder of one model holds report.json and samples.parquet. A checkpoint progression holds
 progression.json, the reports of all models in training order, and comparisons.json, the last of
-them against every other.
+them against every other. A model that was evaluated in several precisions has precisions.json.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,18 @@ from typing import TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from data_schemas.reports import Comparison, EvaluationReport
+from data_schemas.reports import Comparison, EvaluationReport, PrecisionReport
 from tasks.errors import DataError
 from tasks.store.files import canonical_json, write_bytes
 
 REPORT_FILE = "report.json"
 PROGRESSION_FILE = "progression.json"
 COMPARISONS_FILE = "comparisons.json"
+PRECISIONS_FILE = "precisions.json"
 Record = TypeVar("Record")
 _REPORTS = TypeAdapter(tuple[EvaluationReport, ...])
 _COMPARISONS = TypeAdapter(tuple[Comparison, ...])
+_PRECISIONS = TypeAdapter(tuple[PrecisionReport, ...])
 
 
 def read_evaluation(folder: Path) -> EvaluationReport:
@@ -38,6 +40,20 @@ def write_progression(
     """Write the reports of all models, the candidate's last, and its comparisons with the rest."""
     _write(folder / PROGRESSION_FILE, reports)
     _write(folder / COMPARISONS_FILE, comparisons)
+
+
+def write_precisions(folder: Path, reports: Sequence[PrecisionReport]) -> None:
+    """Write what every other precision of a model changes."""
+    _write(folder / PRECISIONS_FILE, reports)
+
+
+def read_precisions(folder: Path) -> tuple[PrecisionReport, ...]:
+    """Read it.
+
+    Raises:
+        DataError: the folder is not a comparison of precisions.
+    """
+    return _read(folder / PRECISIONS_FILE, _PRECISIONS)
 
 
 def read_progression(folder: Path) -> tuple[EvaluationReport, ...]:

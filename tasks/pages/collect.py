@@ -18,7 +18,7 @@ from data_schemas.reports import SKIPPED_FILE, Comparison, GateDecision
 from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.errors import DataError, EngineError
-from tasks.formats.progression import read_comparisons, read_progression
+from tasks.formats.progression import read_comparisons, read_precisions, read_progression
 from tasks.pages.before_after import BeforeAfter, before_and_after
 from tasks.pages.inputs import RunInputs
 from tasks.pages.stage_rows import stage_rows
@@ -46,6 +46,7 @@ def collect(
     reports: Sequence[ReportRef],
     releases: Sequence[CheckpointRef],
     context: Context,
+    precisions: Sequence[ReportRef] = (),
 ) -> RunInputs:
     """Read the artifacts of a run; a report's statement names the stage that wrote it.
 
@@ -55,11 +56,12 @@ def collect(
         reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
         context: of the run.
+        precisions: reports of a model in other precisions; none or one.
     """
     folders = dict(_folders(reports, context.store))
     progression = folders[COMPARED]
     gate = [_gate(_local(ref, context.store)) for ref in releases]
-    refs: list[Ref] = [curated, *reports, *releases]
+    refs: list[Ref] = [curated, *reports, *precisions, *releases]
     return RunInputs(
         workflow=context.execution.workflow,
         execution=context.execution,
@@ -68,6 +70,9 @@ def collect(
         progression=read_progression(progression),
         gains=_gains(read_comparisons(progression)),
         answers=_answers(reports, _local(curated, context.store), context.store),
+        precisions=tuple(
+            one for ref in precisions for one in read_precisions(_local(ref, context.store))
+        ),
         gate=gate[0] if gate else None,
         phases=_under("rl/", folders),
         tunings=_under("sft/", folders),

@@ -13,6 +13,7 @@ from data_schemas.reports import (
     Comparison,
     EvaluationReport,
     GateDecision,
+    PrecisionReport,
     StepReport,
     SuiteScore,
 )
@@ -38,6 +39,8 @@ class RunInputs:
     """The candidate against one parent: 'all' and every domain."""
     answers: tuple[BeforeAfter, ...] = ()
     """Answers of the first model and the candidate."""
+    precisions: tuple[PrecisionReport, ...] = ()
+    """What other precisions of the last model's engine change."""
     gate: GateDecision | None = None
     phases: Mapping[str, Path] = field(default_factory=dict)
     """'rl/one' -> folder with steps.jsonl, in order."""

@@ -12,6 +12,7 @@ from tasks.pages.before_after import BeforeAfter
 from tasks.pages.curation_section import FunnelLine, funnel_lines, funnel_note, read_curation
 from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.navigation import with_navigation
+from tasks.pages.precisions import PrecisionTable, precision_tables
 from tasks.pages.sections import (
     Chart,
     FloorLine,
@@ -79,6 +80,7 @@ class Page:
     floors: tuple[FloorLine, ...]
     suites: SuiteTable | None
     suites_note: str
+    precisions: tuple[PrecisionTable, ...]
     answers: tuple[BeforeAfter, ...]
     rules: tuple[RuleLine, ...]
     rules_note: str
@@ -184,6 +186,7 @@ def _page(inputs: RunInputs) -> Page:
         suites_note=f" {ABOUT_BASELINES}"
         if inputs.progression and inputs.progression[-1].baselines
         else "",
+        precisions=precision_tables(inputs.precisions),
         answers=inputs.answers,
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),
         rules_note=_rules_note(inputs),

@@ -12,6 +12,7 @@ from data_schemas.reports import Comparison, EvaluationReport, GateDecision
 from tasks.pages import wording
 from tasks.pages.inputs import RunInputs, suite
 from tasks.pages.page import Pill, headline, verdict
+from tasks.pages.precisions import PrecisionTable, precision_tables
 from tasks.pages.sections import rule_lines
 from tasks.pages.stage_rows import StageRow
 
@@ -50,6 +51,8 @@ def summary(inputs: RunInputs, columns: int) -> Group:
         tables.append(_gains_table(inputs.gains))
     if tables:
         parts += [Columns(tables, padding=(0, 4)), Text()]
+    for precision in precision_tables(inputs.precisions):
+        parts += [_precision_table(precision), Text(precision.layers, style="dim"), Text()]
     if inputs.progression:
         parts.append(Text(headline(inputs.progression, inputs.gains), style="bold"))
     if inputs.gate is not None:
@@ -116,6 +119,18 @@ def _gains_table(gains: Sequence[Comparison]) -> Table:
             Text(wording.signed_points(row.difference), style=style),
             f"{low} to {high}",
         )
+    return table
+
+
+def _precision_table(precision: PrecisionTable) -> Table:
+    table = _table(precision.title)
+    table.add_column("slice", no_wrap=True)
+    for name in ("points", "interval", "KL, nats", "routes", "tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in precision.rows:
+        style = {"no": "red", "yes": "green"}.get(row.kind, "")
+        cells = (row.points, row.reach, row.kl, row.routes, row.tokens)
+        table.add_row(row.label, *cells, style=style)
     return table
 
 

@@ -90,6 +90,29 @@ language and source.{{ page.suites_note }}</p>
 {{ suite_table(page.suites) }}
 </section>
 {% endif %}
+{% if page.precisions %}
+<section><h2>What does another precision change?</h2>
+<p class="lede">Both precisions read the responses that the first one drew, at temperature 1. \
+KL is of the first precision to the other a token, estimated by k3; routes are the choices of \
+experts, of a token in a layer, that differ, and tokens those with a difference in any layer. \
+What is solved is compared on the answers that each gave itself.</p>
+{% for table in page.precisions %}
+<h3>{{ table.title }}</h3>{% if table.layers %}<p>{{ table.layers }}</p>{% endif %}
+<div class="card scroll"><table>
+<thead><tr><th></th><th class="n">solved, points</th><th class="n">interval</th>\
+<th class="n">KL, nats</th><th class="n">interval</th><th class="n">routes differ</th>\
+<th class="n">tokens differ</th></tr></thead>
+<tbody>
+{% for row in table.rows %}<tr><th>{{ row.label }}{% if row.kind %} \
+<span class="pill {{ row.kind }}">{{ "fewer" if row.kind == "no" else "more" }}</span>{% endif %}\
+</th><td class="n">{{ row.points }}</td><td class="n">{{ row.reach }}</td>\
+<td class="n">{{ row.kl }}</td><td class="n">{{ row.kl_reach }}</td>\
+<td class="n">{{ row.routes }}</td><td class="n">{{ row.tokens }}</td></tr>
+{% endfor %}
+</tbody></table></div>
+{% endfor %}
+</section>
+{% endif %}
 {% if page.answers %}
 <section><h2>What does it answer?</h2>
 <p class="lede">{{ page.answers|length }} held-out problems that their ids draw, in turn from \

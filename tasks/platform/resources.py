@@ -284,6 +284,12 @@ STAGES = {
         "stages.evaluation", SMALL, "cpu", hours=48, retries=3, cached=False
     ),
     "evaluate_all": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2, cached=False),
+    "measure_precisions": Stage(
+        "stages.evaluation", GPU_NODE, "rollout", hours=24, retries=3, team=True
+    ),
+    "compare_precisions": Stage(
+        "stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2, cached=False
+    ),
     # Prints its table.
     "pool": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, retries=2),
     "agreement": Stage("stages.evaluation", SMALL, "cpu", hours=WAIT, cached=False),

@@ -26,7 +26,7 @@ from tasks.settings.check import check as require_settings
 from tasks.settings.check import require_names
 from tasks.store.interface import store_at
 from tasks.store.location import absolute_store, existing_file, tracking_uri
-from tasks.training.foundation.candidates import parse_candidates
+from tasks.training.foundation.candidates import parse_candidates, parse_precisions
 
 READING = ("curate",)
 """Commands with settings whose stages only read rows."""
@@ -74,6 +74,9 @@ def check(command: str, typed: Mapping[str, str], settings: object) -> None:
     if isinstance(settings, PipelineSettings):
         inputs = {name: typed.get(name, "") for name in ("sources", "suites", "base_model")}
         settings = options.with_inputs(settings, **inputs)
+        if precision := typed.get("precision"):
+            candidates = parse_candidates(typed.get("model", ""))
+            parse_precisions(precision, candidates, settings.evaluation.engines)
     if isinstance(settings, PipelineSettings) and command in ELSEWHERE:
         require_names(settings)
     elif isinstance(settings, PipelineSettings | RetrainSettings):

@@ -14,6 +14,7 @@ from data_schemas.artifacts import (
     ReportRef,
 )
 from data_schemas.gold_decisions import AppliedDecision
+from data_schemas.machine_settings import Precision
 from data_schemas.reports import EvaluationReport
 from data_schemas.rl_settings import RewardSettings
 from data_schemas.rows import DECISIONS, PROBLEMS, Problem
@@ -23,8 +24,17 @@ from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
+from tasks.engines.support import in_precision
 from tasks.errors import typed
-from tasks.evaluation import baselines, earlier_models, pooling, respondents, runner, solve_rates
+from tasks.evaluation import (
+    baselines,
+    earlier_models,
+    pooling,
+    precision,
+    respondents,
+    runner,
+    solve_rates,
+)
 from tasks.evaluation.agreement import (
     compare_all,
     counts_table,
@@ -42,7 +52,7 @@ from tasks.evaluation.journal import open_journal
 from tasks.formats.benchmark_file import read_suites
 from tasks.formats.decisions import FILE as ANNOTATIONS
 from tasks.formats.decisions import write_annotations
-from tasks.formats.progression import read_evaluation
+from tasks.formats.progression import read_evaluation, write_precisions
 from tasks.formats.solve_rates import FILE as SOLVE_RATES
 from tasks.formats.solve_rates import write_rates
 from tasks.gym.judging.opening import open_chat
@@ -183,9 +193,94 @@ def evaluate_all(
         )
         if one.model is None
         else evaluate(
-            settings=settings, name=one.name, model=one.model, curated=curated, context=context
+            settings=_in_precision(settings, one.precision),
+            name=one.name,
+            model=one.model,
+            curated=curated,
+            context=context,
         )
         for one in (*beside, *models)
+    ]
+
+
+def _in_precision(settings: EvaluationSettings, precision: str) -> EvaluationSettings:
+    if not precision:
+        return settings
+    engines = in_precision(settings.engines, Precision(precision))
+    return settings.model_copy(update={"engines": engines})
+
+
+def _measure_precisions(
+    settings: EvaluationSettings,
+    inputs: Inputs,
+    outputs: Outputs,
+    work: Work,
+    name: str,
+    precisions: str,
+) -> Facts:
+    problems, _ = questions(inputs["curated"])
+    folders = [path for role, path in inputs.items() if role.startswith("scores/")]
+    words = [settings.engines.precision.value, *precisions.split(",")]
+    scores = dict(zip(words, folders, strict=True))
+    reports = precision.measure(settings, name, inputs["model"], problems, scores)
+    write_precisions(outputs["precisions"], reports)
+    work.record.rows(len(problems), sum(one.slices[0].responses for one in reports))
+    return {f"k3/{one.precision}": one.slices[0].k3 for one in reports}
+
+
+PRECISION = Record("measure_precisions", _measure_precisions, ReportRef, "precisions")
+
+
+@shell("measure_precisions")
+def measure_precisions(
+    settings: EvaluationSettings,
+    name: str,
+    precisions: str,
+    model: CheckpointRef,
+    scores: list[ReportRef],
+    curated: DatasetRef,
+    context: Context,
+) -> ReportRef:
+    """Read the responses of a model in its other precisions, and compare what it solves.
+
+    Args:
+        settings: of the evaluation; their precision is the reference.
+        name: of the model.
+        precisions: 'bf16,int8'.
+        model: its weights.
+        scores: its evaluations: the reference, then the precisions in their order.
+        curated: the held-out problems.
+        context: of the run.
+    """
+    reads = {"model": model, "curated": curated, **numbered("scores", scores)}
+    others, place = [name, precisions], f"precision/{name}"
+    return run(PRECISION, settings, reads, context, others, name=place)
+
+
+@fan_out("compare_precisions")
+def compare_precisions(
+    settings: EvaluationSettings,
+    models: list[CandidateRef],
+    scores: list[ReportRef],
+    curated: DatasetRef,
+    context: Context,
+) -> list[ReportRef]:
+    """Compare the precisions of a model in a task of its own; none, if it has one."""
+    others = [one.precision for one in models if one.precision]
+    if not others:
+        return []
+    reference = models[0]
+    assert reference.model is not None, "precisions are of weights: the command line checks it"
+    return [
+        measure_precisions(
+            settings=settings,
+            name=reference.name,
+            precisions=",".join(others),
+            model=reference.model,
+            scores=scores,
+            curated=curated,
+            context=context,
+        )
     ]
 
 

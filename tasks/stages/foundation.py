@@ -39,7 +39,7 @@ from tasks.provenance.lineage.base_model import Origin, find_base
 from tasks.stages.runner import Facts, Inputs, Outputs, Record, Work, run
 from tasks.store.manifest import copy_folder
 from tasks.training.foundation import base, pretraining
-from tasks.training.foundation.candidates import parse_candidates
+from tasks.training.foundation.candidates import in_precisions, parse_candidates
 from tasks.training.foundation.named_models import ENCODER, GUARD, SCREEN, replace_models
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,11 @@ def _ingest_parent(parent: Parent, path: str, context: Context) -> CheckpointRef
 
 @shell("ingest_candidates")
 def ingest_candidates(
-    models: str, context: Context, architecture: str = "", chat: ChatSettings = _PLAIN
+    models: str,
+    context: Context,
+    architecture: str = "",
+    chat: ChatSettings = _PLAIN,
+    precision: str = "",
 ) -> list[CandidateRef]:
     """Check and copy the models of an evaluation into the store; endpoints are only named.
 
@@ -125,6 +129,7 @@ def ingest_candidates(
         context: of the run.
         architecture: code that opens those whose family is not built in.
         chat: arguments of chat templates, for those that read them.
+        precision: 'bf16,int8': in which each is evaluated, too; it was checked.
     """
     ingest = partial(
         _ingest, context=context, architecture=architecture, chat=chat, is_candidate=True
@@ -133,7 +138,7 @@ def ingest_candidates(
     for one in candidates:
         if one.served_as and chat.arguments:
             _say_without_effect(one.address, chat.arguments, "its server renders the chat")
-    return [
+    found = [
         one
         if one.served_as
         else one.model_copy(
@@ -142,6 +147,7 @@ def ingest_candidates(
         )
         for one in candidates
     ]
+    return in_precisions(found, [word.strip() for word in precision.split(",") if precision])
 
 
 def _say_without_effect(address: str, arguments: Iterable[str], reason: str) -> None:

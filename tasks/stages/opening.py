@@ -46,7 +46,7 @@ from tasks.store import location
 from tasks.store.copies import S3
 from tasks.store.interface import store_at
 from tasks.store.lease import lease
-from tasks.training.foundation.candidates import parse_candidates
+from tasks.training.foundation.candidates import parse_candidates, parse_precisions
 
 _ENDPOINT = ("http://", "https://")
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
@@ -78,6 +78,7 @@ def check_settings(
     release: str = "",
     model: str = "",
     teacher: str = "",
+    precision: str = "",
 ) -> PipelineSettings:
     """Add the inputs of the command line to the settings, and refuse settings that cannot run.
 
@@ -93,6 +94,7 @@ def check_settings(
         release: name of the registered model, likewise.
         model: models that are evaluated, as 'address,name=address'; '' for none.
         teacher: a model or endpoint that demonstrates; '' for none.
+        precision: 'bf16,int8', in which the model is evaluated as well; '' for none.
     """
     inputs = {"sources": sources, "suites": suites, "base_model": base_model}
     settings = options.with_name(options.with_inputs(settings, **inputs), release)
@@ -101,7 +103,8 @@ def check_settings(
         _say_needs(settings)
     settings = options.with_room(fit.fit_to_base(settings))
     require_access(os.environ.get("MLFLOW_TRACKING_URI", ""), settings.release.name)
-    candidates = parse_candidates(model) if model else []
+    candidates = parse_candidates(model) if model or precision else []
+    parse_precisions(precision, candidates, settings.evaluation.engines)
     asked = [("--model", one.address) for one in candidates if not one.served_as]
     asked += [("--teacher", teacher)] if not teacher.startswith(_ENDPOINT) else []
     _require_models([("base_model", settings.base_model), *_models_of(settings), *asked], store)

@@ -50,6 +50,7 @@ def summary(
     curated: DatasetRef,
     reports: list[ReportRef],
     releases: list[CheckpointRef],
+    precisions: list[ReportRef],
     context: Context,
 ) -> str:
     """Print the results of a run, write them as one HTML page, and return its location.
@@ -59,12 +60,13 @@ def summary(
         curated: of curation.
         reports: of fine-tunings and phases, in order, and the checkpoint progression.
         releases: none or one.
+        precisions: reports of a model in other precisions; none or one.
         context: of the run.
 
     Raises:
         DataError: rows of files could not be read; everything is done and shown all the same.
     """
-    inputs = collect(settings, curated, reports, releases, context)
+    inputs = collect(settings, curated, reports, releases, context, precisions)
     page = _tell(inputs, context.store)
     shipping.end(context, "summary")
     if inputs.curated is not None:

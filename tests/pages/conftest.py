@@ -10,6 +10,9 @@ from data_schemas.reports import (
     Comparison,
     EvaluationReport,
     GateDecision,
+    LayerUse,
+    PrecisionReport,
+    PrecisionSlice,
     StepReport,
     SuiteScore,
 )
@@ -220,4 +223,43 @@ def build_run(tmp_path):
         },
         curated=write_curation(tmp_path / "curated"),
         places={"MLflow": "sqlite:////run/mlflow.db", "release": "not released"},
+    )
+
+
+@pytest.fixture
+def precisions():
+    """A model in int8: Thai loses for certain, and a domain has no verdicts."""
+
+    def part(suite, k3, gain):
+        return PrecisionSlice(
+            suite=suite,
+            responses=20,
+            tokens=400,
+            k3=k3,
+            k3_low=k3 / 2,
+            k3_high=2 * k3,
+            abs_logprob=0.01,
+            routes=0.0072,
+            routed_tokens=0.0194,
+            gain=gain
+            and Comparison(
+                suite=suite,
+                parent="fp32",
+                difference=gain[0],
+                low=gain[1],
+                high=gain[2],
+                problems=20,
+            ),
+        )
+
+    slices = (
+        part("all", 2.4e-4, (-0.014, -0.043, 0.0)),
+        part("language:th", 1.1e-3, (-0.102, -0.15, -0.05)),
+        part("domain:general", 3e-4, None),
+    )
+    layer = LayerUse(layer=2, routes=0.02, moved=0.0123, expert=5, change=-0.011)
+    return (
+        PrecisionReport(
+            model="released", reference="fp32", precision="int8", slices=slices, layers=(layer,)
+        ),
     )

@@ -44,6 +44,7 @@ def test_only_what_looks_outside_is_never_served_from_the_cache():
         "distil",
         "evaluate_endpoint",
         "evaluate_all",
+        "compare_precisions",
         "compare_logs",
         "export",
         "agreement",

@@ -206,15 +206,19 @@ def comparing(candidate: str, parents: list[str], settings: str = "fitted") -> L
     )
 
 
-def report(settings: str, reports: list[str], releases: Sequence[str] = ()) -> Link:
+def report(
+    settings: str, reports: list[str], releases: Sequence[str] = (), precisions: str = ""
+) -> Link:
     """Print and write the results of a run.
 
     Args:
         settings: value that has the settings of the pipeline.
         reports: values that are reports of fine-tunings, phases and the comparison, in order.
         releases: value that is the release, if there is one.
+        precisions: value that is the reports of other precisions, if there are any.
     """
     reads = {"settings": settings, "reports": reports, "releases": [*releases]}
+    reads |= {"precisions": precisions or []}
     return link("page", summary, "curated", "context", reads=reads)
 
 
@@ -234,15 +238,21 @@ def releasing(candidate: str, held_out: str, parents: list[str], **others: str) 
     )
 
 
-CANDIDATES = link(
-    "candidates",
-    ingest_candidates,
-    "context",
-    models="model",
-    architecture="checked.architecture",
-    chat="checked.chat",
-)
-"""Models and endpoints that are only evaluated."""
+def candidates(*inputs: str) -> Link:
+    """Copy models that are only evaluated into the store; endpoints are named.
+
+    Args:
+        inputs: further ones of the command line: 'precision'.
+    """
+    return link(
+        "candidates",
+        ingest_candidates,
+        "context",
+        *inputs,
+        models="model",
+        architecture="checked.architecture",
+        chat="checked.chat",
+    )
 
 
 def answering(questions: str) -> Chain:

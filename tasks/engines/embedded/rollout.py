@@ -45,6 +45,7 @@ from tasks.engines.embedded.hf_model import (
     weights_in_memory,
     widen_routers,
 )
+from tasks.engines.embedded.int8 import round_weights
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefill
 from tasks.engines.embedded.sampling import draw
 from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
@@ -82,6 +83,7 @@ DTYPES = {
     Precision.FP32: torch.float32,
     Precision.BF16: torch.bfloat16,
     Precision.FP16: torch.float16,
+    Precision.INT8: torch.float32,
 }
 
 
@@ -109,13 +111,16 @@ class HFRolloutEngine:
         if precision not in DTYPES:
             raise SettingsError(
                 f"engines.precision '{precision}' needs engines.rollout 'vllm'; "
-                "the embedded engine computes in 'fp32', 'bf16' or 'fp16'"
+                "the embedded engine computes in 'fp32', 'bf16', 'fp16' or 'int8'"
             )
         if slots < 1:
             raise SettingsError(f"a rollout engine needs at least one slot, not {slots}")
         self._model: PreTrainedModel = load_on_device(folder, dtype=DTYPES[precision])
         if fp32_router:
             widen_routers(self._model, folder)
+        self._is_rounded = precision is Precision.INT8
+        if self._is_rounded:
+            round_weights(self._model)
         self._opening = partial(
             _open_twin, folder=folder, precision=precision, fp32_router=fp32_router, slots=slots
         )
@@ -154,6 +159,8 @@ class HFRolloutEngine:
         The digest is of the tensors as received, so that it equals the trainer's in any precision;
         that the model then holds these tensors, cast to its dtype, is checked one by one.
         """
+        if self._is_rounded:
+            raise EngineError("an engine of precision 'int8' takes no new weights")
         own, received = dict(held_tensors(self._model)), dict(weights)
         incoming = in_memory(self._model, received.items())
         wrong = sorted(own.keys() ^ incoming.keys()) or [

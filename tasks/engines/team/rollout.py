@@ -35,6 +35,7 @@ REPLICA_TOLERANCE = {
     Precision.BF16: 0.05,
     Precision.FP16: 0.01,
     Precision.FP8: 0.1,
+    Precision.INT8: 1e-4,
 }
 """Largest mean |dlogp| between replicas with the same weights, nats, from summation order."""
 

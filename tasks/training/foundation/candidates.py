@@ -6,9 +6,12 @@ A name in front of `=` is that of the table's column; without one, it is the end
 """
 
 import re
+from collections.abc import Sequence
 
 from data_schemas.addresses import has_credentials, redacted, split_base_url
 from data_schemas.artifacts import CandidateRef
+from data_schemas.machine_settings import MachineSettings, Precision
+from tasks.engines.support import in_precision
 from tasks.errors import SettingsError
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*(?:/[\w.@+-]+)*)=(?P<address>.*)", re.DOTALL)
@@ -30,6 +33,52 @@ def parse_candidates(text: str) -> list[CandidateRef]:
             f"--model: two models are called {twice[0]!r}; name them: first=ADDRESS,second=ADDRESS"
         )
     return models
+
+
+def parse_precisions(
+    text: str, candidates: Sequence[CandidateRef], engines: MachineSettings
+) -> list[Precision]:
+    """Parse 'bf16,int8': precisions in which a model is compared with itself; '' are none.
+
+    Args:
+        text: of the command line.
+        candidates: what is evaluated.
+        engines: that evaluate it; their precision is the reference.
+
+    Raises:
+        SettingsError: a word is no precision, is the reference, or is one that the engine lacks;
+            or what is evaluated is not one model whose weights are at hand.
+    """
+    words = [word.strip() for word in text.split(",")] if text else []
+    if words and (len(candidates) != 1 or candidates[0].served_as):
+        raise SettingsError(
+            "--precision compares a model with itself, quantised: give one --model, whose weights "
+            "are at hand"
+        )
+    precisions: list[Precision] = []
+    for word in words:
+        if word not in [*Precision]:
+            raise SettingsError(f"--precision: {word!r} is none of {', '.join(Precision)}")
+        precision = Precision(word)
+        if precision in (engines.precision, *precisions):
+            raise SettingsError(
+                f"--precision: {word} is there already; that of evaluation.engines, "
+                f"{engines.precision}, is what the others are compared with"
+            )
+        in_precision(engines, precision)
+        precisions.append(precision)
+    return precisions
+
+
+def in_precisions(
+    candidates: Sequence[CandidateRef], precisions: Sequence[str]
+) -> list[CandidateRef]:
+    """Add a model once more in each precision, as NAME/int8."""
+    return [*candidates] + [
+        one.model_copy(update={"name": f"{one.name}/{precision}", "precision": precision})
+        for one in candidates
+        for precision in precisions
+    ]
 
 
 def _parse(entry: str) -> CandidateRef:
