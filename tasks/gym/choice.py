@@ -332,6 +332,7 @@ _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 """Words that may replace `&` in the name of an option."""
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
 _OR = "or|nor|atau|ataupun|ou|o|oder|hoặc"
+_JOINERS = ("&", *_AND.split("|"), *_OR.split("|"))
 _COMMAS = re.compile(
     rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-z]\)?"
     rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot)(?!\w)))"
@@ -530,7 +531,9 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
         return True
     if not named or _CONTRASTED.match(stated) or _SEEMS.search(stated):
         return False
-    if clause in named or any(_ends_with(clause, name) for name in named if len(name) == 1):
+    is_list = {*bordered.split()} <= {*named, *_JOINERS, *"abcdefgh"}  # "a, c and d"
+    is_name = any(_ends_with(clause, name) for name in named if len(name) == 1)
+    if is_list or is_name or clause in named:
         return True
     if _NOT_FALSE.search(clause) or (_AFFIRMED.search(stated) and not _NEGATED.search(stated)):
         return True

@@ -220,6 +220,7 @@ WRONG_NAMED = {
         "B. A is equally valid.",
         "The answer is B. C would also be acceptable.",
         "B and C",
+        "B\nA, C and D",
         "Answer: B\n\nA: correct too.\nB: correct.\nC: wrong.",
         "B, although C is right as well",
         "It could be B.",
@@ -228,6 +229,7 @@ WRONG_NAMED = {
     ],
     "zh": [
         "选B，C也可以。",
+        "B\nA、C、D",
         "答案是B，不过C也对。",
         "B或C都可以",
         "可能是B",
