@@ -5,6 +5,7 @@ S3 interface can be used.
 """
 
 import hashlib
+import io
 import os
 import threading
 import time
@@ -29,7 +30,9 @@ never answers ends a stage after 45 to 48 s. With botocore's defaults it takes m
 _CONFLICTS = 5
 """Attempts at a conditional write while another one on the same key is in progress (409)."""
 _PROBE = "spool/probe"
-"""Folder of the keys that ask whether a service honours conditions; pods may delete there."""
+"""Folder of the keys that ask what a service can do; pods may delete there."""
+_NO_PARTS = {400, 404, 405, 501}
+"""Answers to an upload in parts of a service that has none: S3's NotImplemented, and of routers."""
 _NEW_CLIENT = threading.Lock()
 """Clients may be used in several threads; boto3's session makes one at a time."""
 
@@ -50,14 +53,19 @@ class S3Store:
 
         Raises:
             SettingsError: there is no such bucket, it may not be written, it is no store, or the
-                service ignores conditions of writes.
+                service ignores conditions of writes or has no uploads in parts.
             EngineError: S3 does not answer.
         """
         try:
             self._require_bucket()
             self._require_conditions()
-            self.create_bytes(canonical_json({"id": uuid.uuid4().hex}), STORE_MARK)
-            return id_in(self.read_bytes(STORE_MARK))
+            try:
+                mark = self.read_bytes(STORE_MARK)
+            except DataError:  # a new store
+                self._require_parts()
+                self.create_bytes(canonical_json({"id": uuid.uuid4().hex}), STORE_MARK)
+                mark = self.read_bytes(STORE_MARK)
+            return id_in(mark)
         except (DataError, ValueError) as error:
             raise SettingsError(f"store {self.uri} cannot be used: {error}") from error
 
@@ -101,12 +109,38 @@ class S3Store:
             problem = "refuses If-Match with the ETag it answered, so that no lease can be renewed"
         self.delete_file(name)
         if problem:
-            with self._service("") as (service, _):
-                endpoint = service.meta.endpoint_url
-            raise SettingsError(
-                f"the S3 service at {endpoint} {problem}. Use one that honours conditions "
-                "(docs/s3_services.md)."
-            )
+            raise self._unfit(problem)
+
+    def _require_parts(self) -> None:
+        """Refuse a service that does not keep an upload in parts, as which large files arrive.
+
+        It would fail at the first checkpoint, hours later. Asked of a new store only, and by the
+        client that uploads: one part, as the last may have any size.
+        """
+        from boto3.s3.transfer import TransferConfig
+        from botocore.exceptions import ClientError
+
+        name, payload = f"{_PROBE}/{uuid.uuid4().hex}", b"a part"
+        with self._service(name) as (service, place):
+            in_parts = TransferConfig(multipart_threshold=1)
+            try:
+                service.upload_fileobj(io.BytesIO(payload), **place, Config=in_parts)
+            except ClientError as error:
+                if error.response["ResponseMetadata"]["HTTPStatusCode"] in _NO_PARTS:
+                    raise self._unfit(f"refuses uploads in parts ({error})") from error
+                raise
+        kept = self.read_bytes(name)
+        self.delete_file(name)
+        if kept != payload:
+            raise self._unfit("does not keep what was uploaded in parts")
+
+    def _unfit(self, problem: str) -> SettingsError:
+        """Name the service, not the store: every other store of it has the same problem."""
+        with self._service("") as (service, _):
+            endpoint = service.meta.endpoint_url
+        return SettingsError(
+            f"the S3 service at {redacted(endpoint)} {problem}. Use another (docs/s3_services.md)."
+        )
 
     def read_bytes(self, name: str = "") -> bytes:
         """Read a small file."""

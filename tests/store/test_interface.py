@@ -1,5 +1,6 @@
 """The contract of a store, on disk and in S3, and which uri means which."""
 
+import random
 import threading
 from pathlib import Path
 
@@ -85,6 +86,29 @@ def test_files_are_copied_there_and_back(store, tmp_path):
 
     assert payload == (tmp_path / "new" / "folder" / "a").read_bytes()
     assert {"sub/a": 256_000} == store.list_files()
+
+
+@pytest.mark.slow
+def test_a_file_of_several_parts_is_copied_there_and_back(store, tmp_path):
+    payload = random.Random(0).randbytes(17 * 2**20)
+    (tmp_path / "a").write_bytes(payload)
+    store.upload_file(tmp_path / "a", "sub/a")
+    store.download_file(tmp_path / "b", "sub/a")
+
+    assert payload == (tmp_path / "b").read_bytes()
+    assert sha256_bytes(payload) == store.sha256("sub/a")
+    assert {"sub/a": len(payload)} == store.list_files()
+
+
+def test_an_upload_to_s3_that_is_broken_off_is_no_file(bucket):
+    place = {"Bucket": "bucket", "Key": "store/a"}
+    upload = {**place, "UploadId": bucket.create_multipart_upload(**place)["UploadId"]}
+    bucket.upload_part(**upload, PartNumber=1, Body=b"a part")
+    before = S3Store("s3://bucket/store").list_files()
+    bucket.abort_multipart_upload(**upload)
+
+    assert {} == before == S3Store("s3://bucket/store").list_files()
+    assert not bucket.list_multipart_uploads(Bucket="bucket").get("Uploads")
 
 
 def test_of_many_creators_one_wins_and_its_content_stays(store):

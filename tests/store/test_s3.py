@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import boto3
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
+from moto.s3.models import FakeMultipart
 from moto.s3.responses import S3Response
 from werkzeug.datastructures import Headers
 
@@ -158,3 +159,33 @@ def test_a_probe_leaves_nothing(bucket):
     S3Store("s3://bucket/store").open()
 
     assert {"store.json"} == set(S3Store("s3://bucket/store").list_files())
+    assert not bucket.list_multipart_uploads(Bucket="bucket").get("Uploads")
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 501])
+def test_a_service_without_uploads_in_parts_is_refused_by_address_before_it_holds_a_store(
+    bucket, monkeypatch, status
+):
+    def refuse(self, *arguments, **named):
+        return status, {}, "<Error><Code>NotImplemented</Code></Error>"
+
+    monkeypatch.setattr(S3Response, "_key_response_post", refuse)
+
+    with pytest.raises(SettingsError, match=r"at https?://\S+ refuses uploads in parts .*NotImpl"):
+        S3Store("s3://bucket/store").open()
+    assert not S3Store("s3://bucket/store").list_files()
+
+
+def test_a_service_that_loses_a_part_is_refused_by_address(bucket, monkeypatch):
+    monkeypatch.setattr(FakeMultipart, "complete", lambda self, body: (b"", self.id, None))
+
+    with pytest.raises(SettingsError, match=r"at https?://\S+ does not keep what was uploaded in"):
+        S3Store("s3://bucket/store").open()
+    assert not S3Store("s3://bucket/store").list_files()
+
+
+def test_uploads_in_parts_are_asked_for_when_a_store_is_new(bucket, monkeypatch):
+    S3Store("s3://bucket/store").open()
+    monkeypatch.setattr(S3Response, "_key_response_post", None)
+
+    assert S3Store("s3://bucket/store").open()
