@@ -122,4 +122,4 @@ ENDPOINT ?=
 test-s3: $(STAMP)
 	$(if $(ENDPOINT),,$(error name the service, and put its keys into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: \
 		make test-s3 ENDPOINT=https://s3.example))
-	EACHPROMPT_TEST_S3=$(ENDPOINT) $(BIN)/python -m pytest tests/store/test_interface.py tests/store/test_lease.py -k s3 -m '$(ALL)' $(ARGS)
+	EACHPROMPT_TEST_S3=$(ENDPOINT) $(BIN)/python -m pytest tests/store/test_interface.py tests/store/test_lease.py -k s3 $(ARGS)
