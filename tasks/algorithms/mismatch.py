@@ -93,7 +93,7 @@ def k3_by_slice(
     sizes = {name: len(members) for name, members in rows.items()}
     groups, _ = group_slices(sizes, lambda name: name.partition(":")[0])
     judged = set(groups)
-    found = list[SliceMismatch]()
+    results = list[SliceMismatch]()
     for group in (*groups, *((name,) for name in sorted(rows) if (name,) not in judged)):
         members = [row for name in group for row in rows[name]]
         count, k3 = len(members), float(sums_N[members].sum() / tokens_N[members].sum())
@@ -102,8 +102,8 @@ def k3_by_slice(
             error = _ratio_error(sums_N[members], tokens_N[members], k3)
             tail = (1.0 - CONFIDENCE) / (2 * len(groups))
             low = k3 - float(stdtrit(count - 1, 1.0 - tail)) * error
-        found.append(SliceMismatch(" + ".join(group), count, k3, max(0.0, low)))
-    return found
+        results.append(SliceMismatch(" + ".join(group), count, k3, max(0.0, low)))
+    return results
 
 
 def k3_interval(

@@ -28,7 +28,7 @@ _KEY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Lettered:
+class LetteredOptions:
     """Where the options of a question stand, and what its key says."""
 
     options: tuple[str, ...]
@@ -39,7 +39,7 @@ class Lettered:
     """What the column says -> letter."""
 
 
-def find_options(rows: Sequence[Row]) -> Lettered | None:
+def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
     """Return the options and the key of an examination; None if the table is none.
 
     Raises:
@@ -48,14 +48,14 @@ def find_options(rows: Sequence[Row]) -> Lettered | None:
     for options in _candidates(rows[0]):
         taken = {path.partition(".")[0] for path in options}
         for key in (name for name in rows[0] if name not in taken and _KEY.search(name)):
-            said = {_said(row.get(key)) for row in rows} - {""}
-            if said and (values := _letters(key, said, len(options))):
-                return Lettered(options, key, values)
+            entries = {_text(row.get(key)) for row in rows} - {""}
+            if entries and (values := _letters(key, entries, len(options))):
+                return LetteredOptions(options, key, values)
     return None
 
 
 def _candidates(row: Row) -> list[tuple[str, ...]]:
-    found = [
+    candidates = [
         tuple(f"{path}.{place}" for place in range(len(cells)))
         for path, cells in _lists(row)
         if _LEAST <= len(cells) <= len(LETTERS) and not {*cells} <= {*LETTERS}
@@ -69,38 +69,38 @@ def _candidates(row: Row) -> list[tuple[str, ...]]:
         for marks in (LETTERS, "0123456789", "123456789"):
             run = [columns[mark] for mark in marks if mark in columns]
             if len(run) == len(columns) >= _LEAST and marks.startswith("".join(sorted(columns))):
-                found.append(tuple(run))
-    return found
+                candidates.append(tuple(run))
+    return candidates
 
 
 def _lists(row: Row) -> list[tuple[str, list[str]]]:
     """List the lists of texts of a row, and those within its objects."""
-    found: list[tuple[str, list[str]]] = []
+    lists: list[tuple[str, list[str]]] = []
     for name, cell in row.items():
         value = written_value(cell)
         if isinstance(value, list):
             cells = cast("list[object]", value)
             if all(isinstance(cell, str | int | float) for cell in cells):
-                found.append((name, [str(cell) for cell in cells]))
+                lists.append((name, [str(cell) for cell in cells]))
         elif isinstance(value, Mapping):
             inner = _lists(cast("Row", value))
-            found += [(f"{name}.{path}", cells) for path, cells in inner if "." not in path]
-    return found
+            lists += [(f"{name}.{path}", cells) for path, cells in inner if "." not in path]
+    return lists
 
 
-def _said(value: object) -> str:
+def _text(value: object) -> str:
     return "" if value is None or isinstance(value, list | dict) else str(value).strip()
 
 
-def _letters(key: str, said: set[str], count: int) -> dict[str, str]:
+def _letters(key: str, entries: set[str], count: int) -> dict[str, str]:
     """Return which letter each value of a key means; nothing if it is no key of these options."""
     own = LETTERS[:count]
-    bare = {value: value.strip("(). ").upper() for value in said}
+    bare = {value: value.strip("(). ").upper() for value in entries}
     if all(len(one) == 1 and one in own for one in bare.values()):
         return dict(sorted(bare.items()))
-    if not all(value.isdecimal() for value in said):
+    if not all(value.isdecimal() for value in entries):
         return {}
-    numbers = sorted(map(int, said))
+    numbers = sorted(map(int, entries))
     if numbers[-1] > count or (numbers[0] == 0 and numbers[-1] == count):
         return {}
     if numbers[0] > 0 and numbers[-1] < count:

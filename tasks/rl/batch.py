@@ -321,7 +321,7 @@ def score_as_taught(
             items.append(replace(item, rollout=replace(item.rollout, bare_prompt=tokens)))
     response_NT = batch.tokens.response_NT
     taught_NT = torch.zeros_like(response_NT)
-    found = TokenScores(torch.zeros(response_NT.shape), torch.zeros(response_NT.shape), None)
+    scores = TokenScores(torch.zeros(response_NT.shape), torch.zeros(response_NT.shape), None)
     taught_NT[rows] = response_NT[rows]
     by_domain: defaultdict[Domain, list[int]] = defaultdict(list)
     # The control arm teaches the same tokens nothing: it costs no pass.
@@ -331,9 +331,9 @@ def score_as_taught(
         scorer = others.get(domain, trainer)
         taught = token_batch([items[index] for index in indices], use_routes=False)
         places = [rows[index] for index in indices]
-        found = _score_elsewhere(scorer, settings, batch, places, taught, found)
-    entropy_NT = found.entropy_NT if teacher.blend.by_entropy else None
-    return TeacherSignal(teacher.blend, found.logprobs_NT, taught_NT, entropy_NT)
+        scores = _score_elsewhere(scorer, settings, batch, places, taught, scores)
+    entropy_NT = scores.entropy_NT if teacher.blend.by_entropy else None
+    return TeacherSignal(teacher.blend, scores.logprobs_NT, taught_NT, entropy_NT)
 
 
 def _score_elsewhere(
@@ -342,7 +342,7 @@ def _score_elsewhere(
     batch: StepBatch,
     rows: Sequence[int],
     other: TokenBatch,
-    found: TokenScores,
+    before: TokenScores,
 ) -> TokenScores:
     """Put the scores of some rows behind other prompts in their places of the batch."""
     scores = trainer.score(other, temperature=settings.temperature, record_routes=False)
@@ -356,7 +356,7 @@ def _score_elsewhere(
         return column_NT
 
     return TokenScores(
-        placed(found.logprobs_NT, scores.logprobs_NT),
-        placed(found.entropy_NT, scores.entropy_NT),
+        placed(before.logprobs_NT, scores.logprobs_NT),
+        placed(before.entropy_NT, scores.entropy_NT),
         None,
     )

@@ -197,7 +197,7 @@ def keeping_ended(engine: RolloutEngine, settings: RLSettings, folder: Path) -> 
 
 def name_of(request: Request, sample: int, sampling: Sampling) -> str:
     """Name a response by everything that it was asked for with: the same name, the same tokens."""
-    asked = {
+    inputs = {
         "problem": request.problem_id,
         "stream": request.stream,
         "sample": sample,
@@ -205,7 +205,7 @@ def name_of(request: Request, sample: int, sampling: Sampling) -> str:
         "response": sha256_bytes(request.response_tokens.tobytes()),
         "sampling": asdict(sampling),
     }
-    return sha256_bytes(canonical_json(asked))
+    return sha256_bytes(canonical_json(inputs))
 
 
 def write_ended(folder: Path, version: int, ended: dict[str, Rollout]) -> None:
@@ -239,15 +239,15 @@ def read_ended(folder: Path, version: int) -> dict[str, Rollout]:
     Raises:
         TamperError: one was not signed for this phase.
     """
-    found: dict[str, Rollout] = {}
+    rollouts: dict[str, Rollout] = {}
     for path in sorted((folder / states.ENDED).glob(f"{version:06d}-*")):
         part = None if state.was_stopped(folder, version + 1) else _read(folder, path, version)
         if part is None:
             logger.warning("%s is damaged, or was stopped: its responses are drawn again", path)
             shutil.rmtree(path)
         else:
-            found |= part
-    return found
+            rollouts |= part
+    return rollouts
 
 
 def _read(folder: Path, path: Path, version: int) -> dict[str, Rollout] | None:

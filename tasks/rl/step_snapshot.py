@@ -234,8 +234,8 @@ def lesson_of(snapshot: StepSnapshot) -> TeacherSignal | None:
     if snapshot.blend is None:
         return None
     names = ("teacher_logprobs_NT", "taught_NT", "teacher_entropy_NT")
-    found = (snapshot.inputs[name] for name in names if name in snapshot.inputs)
-    return TeacherSignal(snapshot.blend, *map(torch.from_numpy, found))
+    arrays = (snapshot.inputs[name] for name in names if name in snapshot.inputs)
+    return TeacherSignal(snapshot.blend, *map(torch.from_numpy, arrays))
 
 
 def taught_owners(snapshot: StepSnapshot) -> set[tuple[int, int]]:

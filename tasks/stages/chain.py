@@ -74,8 +74,8 @@ def wire(chain: Iterable[Link], **values: Any) -> dict[str, Any]:
         inputs: dict[str, Any] = {}
         for name, path in one.reads.items():
             listed = not isinstance(path, str)
-            found = [_value(part, values, one) for part in (path if listed else (path,))]
-            inputs[name] = found if listed else found[0]
+            parts = [_value(part, values, one) for part in (path if listed else (path,))]
+            inputs[name] = parts if listed else parts[0]
         assert one.result not in values, f"two values of a chain are called {one.result!r}"
         values[one.result] = one.stage(**inputs, **one.constants)
     return values

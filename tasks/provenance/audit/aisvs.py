@@ -62,7 +62,7 @@ def aisvs(chain: Chain) -> Fields:
     counts = [
         f"{number} {fulfilment.lower()}"
         for fulfilment in Fulfilment
-        if (number := sum(found is fulfilment for _, found, _ in findings))
+        if (number := sum(result is fulfilment for _, result, _ in findings))
     ]
     fields = [("Criteria", f"{len(CRITERIA)}: {', '.join(counts)}.")]
     fields += [
@@ -245,13 +245,13 @@ def _overoptimised(_: Chain) -> Finding:
 
 
 def _checkpoints(chain: Chain) -> Finding:
-    made = cited(
+    digests = cited(
         (node, f"sha256 `{value}`")
         for node in chain.stages_of("sft", "merge", "rl")
         for name, value in node.details
         if name.startswith("made ")
     )
-    return _if_proved(made)(chain)
+    return _if_proved(digests)(chain)
 
 
 def _bases(chain: Chain) -> Finding:
@@ -261,8 +261,8 @@ def _bases(chain: Chain) -> Finding:
 def _code_in_models(chain: Chain) -> Finding:
     text = "Only safetensors are opened; a folder without them and a model's own code are refused, "
     text += "and pickled files beside them are left out of the store's copy"
-    found = facts_of([node for node in chain.stages if is_model(node)], ("left_out",))
-    return Fulfilment.MET, f"{text}." if found == BLANK else f"{text}:\n\n{found}"
+    facts = facts_of([node for node in chain.stages if is_model(node)], ("left_out",))
+    return Fulfilment.MET, f"{text}." if facts == BLANK else f"{text}:\n\n{facts}"
 
 
 def _gate(chain: Chain) -> Finding:

@@ -88,12 +88,12 @@ def endpoints(report: AuditReport) -> list[str]:
     Judges, teachers, guards, encoders: no audit shows which model answered. A judge in a folder is
     an object of the chain like any other.
     """
-    found: dict[str, None] = {}
+    addresses: dict[str, None] = {}
     for node in _stages(report):
         settings = json.loads(detail(node, "settings") or "{}")
         proofs = _proofs_of(node)
-        found |= dict.fromkeys(one for one in _addresses(settings) if one not in proofs)
-    return list(found)
+        addresses |= dict.fromkeys(one for one in _addresses(settings) if one not in proofs)
+    return list(addresses)
 
 
 def served_models(report: AuditReport) -> list[str]:
@@ -102,12 +102,12 @@ def served_models(report: AuditReport) -> list[str]:
     The statement of the stage says so, and whose key vouched; an address that served two models is
     named twice.
     """
-    found = [
+    models = [
         f"{address} (weights {weights[:_DIGITS]}, key {key[:16]})"
         for node in _stages(report)
         for address, (weights, key) in _proofs_of(node).items()
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(models))
 
 
 def introductions(nodes: Iterable[AuditNode]) -> str:

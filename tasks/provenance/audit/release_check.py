@@ -91,8 +91,8 @@ def approvers(target: Target, evidence: Evidence) -> str:
     statement = evidence.statements.get(target.statement)
     if statement is None or not json.loads(statement.settings).get("approvals"):
         return ""
-    found, missing = approvals(target.statement, evidence.store, evidence.keys)
-    names = ", ".join(sorted(fingerprint(one)[:16] for one in found)) or "nobody"
+    keys, missing = approvals(target.statement, evidence.store, evidence.keys)
+    names = ", ".join(sorted(fingerprint(one)[:16] for one in keys)) or "nobody"
     return f"by key {names}" + (f"; {missing} more are asked for" if missing else "")
 
 

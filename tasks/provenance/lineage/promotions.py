@@ -104,17 +104,17 @@ def _approvals(
     """Keys that signed the release do not count, however often they say yes."""
     if release not in sound:
         return frozenset(), 0
-    asked = json.loads(sound[release].statement.settings).get("approvals", 0)
-    if not isinstance(asked, int):
+    required = json.loads(sound[release].statement.settings).get("approvals", 0)
+    if not isinstance(required, int):
         return frozenset(), 1  # no release of this program: nobody can approve it
     signers = {
         signer
-        for digest, signers in (believed.items() if asked else ())
+        for digest, signers in (believed.items() if required else ())
         for signer in signers
         if _is_approval(sound[digest].statement, release)
     }
     others = frozenset(signers - set(sound[release].signers))
-    return others, max(0, asked - len(others))
+    return others, max(0, required - len(others))
 
 
 def _is_approval(statement: Statement, release: str) -> bool:

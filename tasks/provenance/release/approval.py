@@ -108,8 +108,10 @@ def _own_key(model: str, signers: Collection[str], store: StoreRef) -> str:
 def _check_waits(model: str, release: Release, store: StoreRef) -> None:
     facts = release.statement.facts
     if not facts.get(AWAITS):
-        asked = json.loads(release.statement.settings).get("approvals", 0)
-        cause = "its gate refused it" if asked else "its settings ask for none (release.approvals)"
+        required = json.loads(release.statement.settings).get("approvals", 0)
+        cause = (
+            "its gate refused it" if required else "its settings ask for none (release.approvals)"
+        )
         raise SettingsError(f"{model} waits for no approval: {cause}")
     history = history_of(release.name, store.uri)
     if any(one.release == release.folder.statement for one in history):

@@ -21,15 +21,15 @@ def steps_behind(chain: Mapping[str, Statement], cache: Path) -> dict[str, list[
         DataError: a report is missing.
         TamperError: a report was changed.
     """
-    found = dict[str, list[StepReport]]()
+    steps = dict[str, list[StepReport]]()
     for statement in chain.values():
         reports = [output for output in statement.outputs if output.role == "report"]
         if not statement.stage.startswith("rl/") or not reports:
             continue
         path = localise(reports[0].uri, reports[0].digest, cache) / STEPS_FILE
         lines = path.read_bytes().splitlines() if path.exists() else []
-        found[statement.stage] = [StepReport.model_validate_json(line) for line in lines]
-    return found
+        steps[statement.stage] = [StepReport.model_validate_json(line) for line in lines]
+    return steps
 
 
 def changes_behind(chain: Mapping[str, Statement], cache: Path) -> tuple[MonitorChange, ...]:

@@ -264,13 +264,13 @@ def _digests_of_raw_rows(index: Index, store: str, text: str) -> list[str]:
 def _raw_files(index: Index, store: str) -> list[Path]:
     """Return where the raw files are that the store has read, once each."""
     files = index.read("files", ["artifact", "uri"]).to_pylist()
-    found: dict[Path, None] = {}
+    places: dict[Path, None] = {}
     for artifact, uri in dict.fromkeys((file["artifact"], file["uri"]) for file in files):
         # A file that was copied is beside its list, and named from the store on
         # (`origins.raw_name`); others are where they were.
         place = store_at(f"{store}/objects/{artifact[:16]}").local_path or Path()
-        found[place / uri.removeprefix(f"objects/{artifact[:16]}/")] = None
-    return list(found)
+        places[place / uri.removeprefix(f"objects/{artifact[:16]}/")] = None
+    return list(places)
 
 
 def _saying(store: str, artifact: str, text: str) -> pa.Array:
