@@ -366,7 +366,9 @@ def test_toolrl_outputs_match_themselves(problem) -> None:
         gold = {"calls": [{"name": c.name, "parameters": dict(c.parameters)} for c in calls]}
         pairs.append((gold, row["output"]))
 
-    assert {"correct": 400} == reasons(problem, "tool_calls", pairs)
+    # 17 thoughts speak of "the <tool_call> tags": vLLM 0.30's parser qwen3 ends each of them there,
+    # and then hermes finds none of the calls; behind deepseek_r1 it finds all.
+    assert {"correct": 383, "call_in_thought": 17} == reasons(problem, "tool_calls", pairs)
 
 
 @pytest.mark.parametrize(("name", "count"), [("train", 1568), ("test", 524)])

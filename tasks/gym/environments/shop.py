@@ -25,7 +25,7 @@ from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, answer_part, check_against_gold, split_turns
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, served_part
-from tasks.gym.tools.tool_calls import CALL_IN_THOUGHT, parse_calls
+from tasks.gym.tools.tool_calls import AT_THE_TAG, CALL_IN_THOUGHT, parse_calls
 
 MAX_TURNS = 6
 MAX_CALLS = 8
@@ -86,7 +86,7 @@ def _check(gold: ShopRecords, response: str) -> Verdict:
     for turn in turns[:-1]:
         _carry_out(gold, changes, _calls(gold, turn))
     if any(map(calls_while_thinking, turns)):
-        return scored(0.0, CALL_IN_THOUGHT, "a server may end the thought there and make the call")
+        return scored(0.0, CALL_IN_THOUGHT, AT_THE_TAG)
     if _calls(gold, turns[-1]) != []:
         return scored(0.0, "unfinished", f"{len(turns)} turns, the last one with a call")
     if changes != gold.goal:

@@ -26,7 +26,7 @@ from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, served_part
 from tasks.gym.tools.python_calls import parse_python_calls
-from tasks.gym.tools.tool_calls import CALL_IN_THOUGHT, looks_like_call, parse_calls
+from tasks.gym.tools.tool_calls import AT_THE_TAG, CALL_IN_THOUGHT, looks_like_call, parse_calls
 
 Fold: TypeAlias = Callable[[str], str]
 """Maps the spellings that BFCL takes as equal to one."""
@@ -86,7 +86,7 @@ def _predicted(gold: BfclCalls, answer: str, response: str) -> list[ToolCall] | 
 
 def _check(gold: BfclCalls, answer: str, *, response: str) -> Verdict:
     if calls_while_thinking(response):
-        return scored(0.0, CALL_IN_THOUGHT, "a server may end the thought there and make the call")
+        return scored(0.0, CALL_IN_THOUGHT, AT_THE_TAG)
     return _compare(gold, answer, _predicted(gold, answer, response))
 
 

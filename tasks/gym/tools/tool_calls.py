@@ -25,7 +25,8 @@ from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, cut, served_part
 
 CALL_IN_THOUGHT = "call_in_thought"
-"""Reason."""
+AT_THE_TAG = "a server may end the thought at the tag: calls are made there, or lost"
+"""Reason and detail, also where a thought only names the tag."""
 _BLANK = re.compile(r"\s*")
 _ESCAPE = re.compile(r"\\u00([0-7][0-9a-f])", re.IGNORECASE)
 _QUOTE = "[\"'\u201c\u201d]"
@@ -159,7 +160,7 @@ def _predicted(gold: ToolCalls, answer: str, response: str) -> list[ToolCall] | 
 def _check(gold: ToolCalls, answer: str, *, response: str) -> Verdict:
     truth = [ToolCall(call.name, call.parameters) for call in gold.calls]
     if calls_while_thinking(response):
-        return scored(0.0, CALL_IN_THOUGHT, "a server may end the thought there and make the call")
+        return scored(0.0, CALL_IN_THOUGHT, AT_THE_TAG)
     predicted = _predicted(gold, answer, response)
     formed = well_formed(response, call=bool(truth), answer=gold.answer)
     strict = gold.form == "toolrl"
