@@ -191,6 +191,7 @@ def curate(
             for source, scores in sorted(free.items())
         },
         "thinking": account.thinking.report(),
+        "thinking_languages": account.thinking.languages(),
     }
     write_bytes(out / REPORT, json.dumps(full_report, indent=2, sort_keys=True).encode())
     licences = dict.fromkeys(report, "") | {file.adapter: licence_of(file) for file in listed}

@@ -1,4 +1,5 @@
-"""How much the demonstrations think: words between `<think>` and `</think>`, by source and domain.
+"""How much the demonstrations think: words between `<think>` and `</think>`, by source and domain,
+and by source and language, with how many of the responses a verifier confirmed.
 
 Worked solutions of fifty words and empty think blocks teach a stage of long chains of thought the
 form alone. Both are counted in the report of curation, and refused before SFT.
@@ -12,6 +13,9 @@ from data_schemas.rows import Demonstration, Domain, Parent
 from tasks.errors import DataError
 from tasks.gym.protocol import THINK_CLOSE, THINK_OPEN
 
+_Counted = dict[tuple[str, str], list[tuple[int, bool]]]
+"""Source and group -> words of thinking, and whether the response is confirmed."""
+
 
 def thinking_words(response: str) -> int:
     """Count the words of a response's thinking; 0 if it has none."""
@@ -23,22 +27,46 @@ class Thinking:
     """Words of thinking of the demonstrations that curation keeps."""
 
     def __init__(self) -> None:
-        self._words: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._domains: _Counted = defaultdict(list)
+        self._languages: _Counted = defaultdict(list)
 
-    def add(self, source: str, domain: str, response: str) -> None:
-        """Count a demonstration."""
-        self._words[source, domain].append(thinking_words(response))
+    def add(
+        self, source: str, domain: str, language: str, response: str, *, confirmed: bool
+    ) -> None:
+        """Count a demonstration, and whether a verifier found its answer right."""
+        one = (thinking_words(response), confirmed)
+        self._domains[source, domain].append(one)
+        self._languages[source, language].append(one)
 
     def report(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Return per source and domain: demonstrations, those with empty thinking, median words."""
-        results: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
-        for (source, domain), words in sorted(self._words.items()):
-            results[source][domain] = {
-                "demonstrations": len(words),
-                "empty": words.count(0),
-                "median_words": statistics.median(words),
-            }
-        return dict(results)
+        """Return per source and domain what `_summary` says."""
+        return _summaries(self._domains)
+
+    def languages(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Return the same per source and language."""
+        return _summaries(self._languages)
+
+
+def _summaries(counted: _Counted) -> dict[str, dict[str, dict[str, float]]]:
+    results: dict[str, dict[str, dict[str, float]]] = defaultdict(dict)
+    for (source, group), rows in sorted(counted.items()):
+        results[source][group] = _summary(rows)
+    return dict(results)
+
+
+def _summary(rows: Sequence[tuple[int, bool]]) -> dict[str, float]:
+    """Count demonstrations, those that do not think, and confirmed ones; words of their thinking.
+
+    `long_words` is the number of words that one in ten exceeds: what a limit of tokens cuts.
+    """
+    words = sorted(number for number, _ in rows)
+    return {
+        "demonstrations": len(words),
+        "empty": words.count(0),
+        "confirmed": sum(confirmed for _, confirmed in rows),
+        "median_words": statistics.median(words),
+        "long_words": words[9 * (len(words) - 1) // 10],
+    }
 
 
 def check_thinking(

@@ -19,7 +19,13 @@ from tasks.pages.curated_contents import (
     ExcludedItem,
     read_contents,
 )
-from tasks.pages.curation_section import Curation, Kept, SourceCounts, read_curation
+from tasks.pages.curation_section import (
+    Curation,
+    Kept,
+    SourceCounts,
+    ThinkingCounts,
+    read_curation,
+)
 from tasks.pages.curation_template import PAGE
 from tasks.pages.sections import Chart
 from tasks.pages.style import STYLE
@@ -125,7 +131,10 @@ def render_curation(curated: Path, title: str, note: str = "") -> bytes:
         charts=list(_charts(contents)),
         domains=_families(contents, 0),
         languages=_families(contents, 1),
-        thinking=list(_thinking(curation)),
+        thinking={
+            "domain": list(_thinking(curation.thinking)),
+            "language": list(_thinking(curation.thinking_languages)),
+        },
         subjects=[
             ("subject, as sources name it", list(_subjects(contents.subjects))),
             ("class of the MSC 2020", list(_subjects(_classes(contents.classes)))),
@@ -290,18 +299,30 @@ def _families(contents: Contents, axis: int) -> list[FamilyLine]:
     ]
 
 
-def _thinking(curation: Curation) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (source, domain, [demonstrations, those without thinking, median words])."""
-    for source, domains in curation.thinking.items():
-        for domain, counts in domains.items():
-            empty = wording.count(counts.empty)
-            if counts.empty:
-                empty += f" ({wording.percent(counts.empty / counts.demonstrations)})"
-            words = f"{counts.median_words:,g}"
+_NOT_COUNTED = "not counted"
+
+
+def _thinking(
+    counted: Mapping[str, Mapping[str, ThinkingCounts]],
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield (source, domain or language, cells of a line) in the order of the page's columns."""
+    for source, groups in counted.items():
+        for group, counts in groups.items():
+            shares = [
+                _NOT_COUNTED
+                if some is None
+                else wording.count(some)
+                + (f" ({wording.percent(some / counts.demonstrations)})" if some else "")
+                for some in (counts.confirmed, counts.empty)
+            ]
+            words = [
+                _NOT_COUNTED if number is None else f"{number:,g}"
+                for number in (counts.median_words, counts.long_words)
+            ]
             yield (
                 source,
-                domain.replace("_", " "),
-                [wording.count(counts.demonstrations), empty, words],
+                group.replace("_", " "),
+                [wording.count(counts.demonstrations), *shares, *words],
             )
 
 

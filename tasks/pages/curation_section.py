@@ -48,8 +48,12 @@ class ThinkingCounts(BaseModel):
     demonstrations: int
     empty: int
     """Demonstrations whose think block is empty or missing."""
+    confirmed: int | None = None
+    """Demonstrations whose answer a verifier found right; None: an older set did not count them."""
     median_words: float
     """Median words of thinking per demonstration."""
+    long_words: float | None = None
+    """Words that one in ten exceeds; None as above."""
 
 
 class Curation(BaseModel):
@@ -62,6 +66,8 @@ class Curation(BaseModel):
     """By source and verifier, what texts that do no task earn."""
     thinking: dict[str, dict[str, ThinkingCounts]] = {}
     """By source and domain, of the demonstrations that are kept."""
+    thinking_languages: dict[str, dict[str, ThinkingCounts]] = {}
+    """By source and language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,15 +92,19 @@ quarantined (broken). Open a source for its reasons, and a reason for examples; 
 evaluation.</p>
 {{ families("domain", domains) }}
 {{ families("language", languages) }}
-{% if thinking %}
+{% if thinking.domain %}
 <p class="lede">How much the demonstrations think. Short or empty think blocks teach the form of a \
-chain of thought alone.</p>
-<div class="card scroll"><table><thead><tr><th>source</th><th>domain</th>\
-<th class="n">demonstrations</th><th class="n">think block empty or missing</th>\
-<th class="n">median words of thinking</th></tr></thead><tbody>
-{% for source, domain, cells in thinking %}<tr><th>{{ source }}</th><td>{{ domain }}</td>\
+chain of thought alone. Confirmed are answers that a verifier found right; others had none to \
+check.</p>
+{% for group, lines in thinking.items() if lines %}
+<div class="card scroll"><table><thead><tr><th>source</th><th>{{ group }}</th>\
+<th class="n">demonstrations</th><th class="n">confirmed by a verifier</th>\
+<th class="n">think block empty or missing</th><th class="n">median words of thinking</th>\
+<th class="n">words that one in ten exceeds</th></tr></thead><tbody>
+{% for source, name, cells in lines %}<tr><th>{{ source }}</th><td>{{ name }}</td>\
 {% for cell in cells %}<td class="n">{{ cell }}</td>{% endfor %}</tr>{% endfor %}
 </tbody></table></div>
+{% endfor %}
 {% endif %}
 {% for title, lines in subjects if lines %}
 <div class="card scroll"><table><thead><tr><th>{{ title }}</th>\

@@ -35,12 +35,41 @@ def test_the_words_of_thinking_are_those_inside_the_block(response, words):
 def test_the_report_counts_empty_blocks_by_source_and_domain():
     thinking = Thinking()
     for row in (SHORT, LONG, EMPTY, EMPTY):
-        thinking.add(row.source, row.domain, row.response)
+        confirmed = row is SHORT
+        thinking.add(row.source, row.domain, row.language, row.response, confirmed=confirmed)
+
+    def counts(amount: int, empty: int, confirmed: int, words: int) -> dict[str, int]:
+        return {
+            "demonstrations": amount,
+            "empty": empty,
+            "confirmed": confirmed,
+            "median_words": words,
+            "long_words": words,
+        }
 
     assert thinking.report() == {
-        "gsm8k": {"maths": {"demonstrations": 1, "empty": 0, "median_words": 2}},
-        "s1k_1_1": {"maths": {"demonstrations": 1, "empty": 0, "median_words": 400}},
-        "shop": {"maths": {"demonstrations": 2, "empty": 2, "median_words": 0}},
+        "gsm8k": {"maths": counts(1, 0, 1, 2)},
+        "s1k_1_1": {"maths": counts(1, 0, 0, 400)},
+        "shop": {"maths": counts(2, 2, 0, 0)},
+    }
+    assert thinking.languages() == {
+        source: {"en": only}
+        for source, domains in thinking.report().items()
+        for only in domains.values()
+    }
+
+
+def test_long_words_are_those_that_one_in_ten_exceeds():
+    thinking = Thinking()
+    for amount in range(1, 21):
+        response = f"<think>{'so ' * amount}</think>4"
+        thinking.add("s", "maths", "vi" if amount % 2 else "th", response, confirmed=False)
+
+    assert (10.5, 18) == tuple(
+        thinking.report()["s"]["maths"][key] for key in ("median_words", "long_words")
+    )
+    assert {"th": 10, "vi": 10} == {
+        language: one["demonstrations"] for language, one in thinking.languages()["s"].items()
     }
 
 

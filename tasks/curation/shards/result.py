@@ -7,8 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from data_schemas.arrow import arrow_schema, write_stream, write_table
 from data_schemas.rows import (
@@ -155,7 +157,7 @@ def _places(shards: Shards) -> Iterator[pa.Table]:
 
 
 def _problems(shards: Shards, account: Account) -> Iterator[pa.Table]:
-    for table in _living(shards, problems=True):
+    for _, table in _living(shards, problems=True):
         for axis, counts in account.axes.items():
             counts += _value_counts(table[axis])
         _count(table, "problems", account)
@@ -163,20 +165,22 @@ def _problems(shards: Shards, account: Account) -> Iterator[pa.Table]:
 
 
 def _demonstrations(shards: Shards, account: Account) -> Iterator[pa.Table]:
-    for table in _living(shards, problems=False):
+    for places, table in _living(shards, problems=False):
         _count(table, "demonstrations", account)
-        columns = (table[name].to_pylist() for name in ("source", "domain", "response"))
-        for row in zip(*columns, strict=True):
-            account.thinking.add(*row)
+        names = ("source", "domain", "language", "response")
+        columns = (table[name].to_pylist() for name in names)
+        for *row, confirmed in zip(*columns, shards.is_verified[places].tolist(), strict=True):
+            account.thinking.add(*row, confirmed=confirmed)
         yield table
 
 
-def _living(shards: Shards, *, problems: bool) -> Iterator[pa.Table]:
-    """Yield the problems or the demonstrations that are left, shard by shard."""
+def _living(shards: Shards, *, problems: bool) -> Iterator[tuple[NDArray[np.int64], pa.Table]]:
+    """Yield the problems or the demonstrations that are left, with their places, by shard."""
     for shard in range(len(shards)):
         living = shards.living(shard)
         rows = living[shards.is_problem[shards.starts[shard] + living] == problems]
-        yield pa.Table.from_batches([shards.batch(shard)]).take(pa.array(rows))
+        table = pa.Table.from_batches([shards.batch(shard)]).take(pa.array(rows))
+        yield shards.starts[shard] + rows, table
 
 
 def _refused(refused: RefusalTables, account: Account) -> Iterator[pa.Table]:
@@ -193,7 +197,7 @@ def _refused(refused: RefusalTables, account: Account) -> Iterator[pa.Table]:
 def _facets(shards: Shards, suites: Iterable[Item], rates: Rates) -> Iterator[pa.Table]:
     """Yield what sources and models say of the problems besides, if anything."""
     schema = arrow_schema(Facet)
-    for table in _living(shards, problems=True):
+    for _, table in _living(shards, problems=True):
         rows = table if rates else table.filter(table["facets"].is_valid())
         yield _facet_rows(
             [(key, facets) for (key, *_), facets in problem_facets(rows, rates)], schema

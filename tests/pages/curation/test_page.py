@@ -167,14 +167,30 @@ def test_thinking_is_counted_by_source_and_domain_with_its_empty_blocks(curated)
     report["thinking"]["<b>"] = {
         "open_text": {"demonstrations": 3000, "empty": 750, "median_words": 1234.5}
     }
+    report["thinking_languages"] = {
+        "a": {
+            "vi": {
+                "demonstrations": 4,
+                "empty": 0,
+                "confirmed": 1,
+                "median_words": 12,
+                "long_words": 80,
+            }
+        }
+    }
     (curated / "report.json").write_text(json.dumps(report))
 
     page = render_curation(curated, "Curation").decode().replace("\xa0", " ")
 
-    rows = re.findall(r"<tr><th>(\S+)</th><td>([^<]*)</td>((?:<td[^>]*>[^<]*</td>){3})</tr>", page)
+    rows = re.findall(r"<tr><th>(\S+)</th><td>([^<]*)</td>((?:<td[^>]*>[^<]*</td>){5})</tr>", page)
     assert [
-        ("a", "maths", ["1", "0", "3"]),
-        ("&lt;b&gt;", "open text", ["3,000", "750 (25.0 %)", "1,234.5"]),
+        ("a", "maths", ["1", "not counted", "0", "3", "not counted"]),
+        (
+            "&lt;b&gt;",
+            "open text",
+            ["3,000", "not counted", "750 (25.0 %)", "1,234.5", "not counted"],
+        ),
+        ("a", "vi", ["4", "1 (25.0 %)", "0", "12", "80"]),
     ] == [(*names, re.findall(r">([^<]+)</td>", cells)) for *names, cells in rows]
 
 
