@@ -262,6 +262,13 @@ class RewardSettings(Settings):
     )
     overlong_weight: float = Field(default=0.5, ge=0.0, description="reward lost at the limit")
     repetition_weight: float = Field(default=1.0, ge=0.0, description="of the penalty")
+    length_weight: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="of Kimi k1.5's length reward within a group: thought that was not needed is "
+        "not paid; 0 = none, as CompassMax",
+    )
     max_abstained_share: float = Field(
         default=0.1, ge=0.0, le=1.0, description="share of abstentions above which the run stops"
     )

@@ -31,10 +31,16 @@ from data_schemas.rollouts import (
     account_of,
 )
 from data_schemas.rows import Domain, Problem
+from data_schemas.verdicts import Verdict
 from tasks.algorithms.group_size import sizes_by_rate
 from tasks.algorithms.kept_sets import check_kept
 from tasks.algorithms.mixture import robust_shares
-from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
+from tasks.algorithms.penalties import (
+    length_reward,
+    overlong_penalty,
+    repetition_penalty,
+    repetition_ratio,
+)
 from tasks.algorithms.routing import check_trace
 from tasks.algorithms.scheduling import IN_FLIGHT
 from tasks.algorithms.skips.protocol import Prospect, Skip, inverse_sampling
@@ -306,8 +312,13 @@ REPETITION_CAP = 0.5
 """Largest repetition penalty; CompassMax gives no number."""
 
 
-def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
-    """Compute the shaping of every response: soft overlong plus repetition penalty, both <= 0."""
+def penalties(
+    settings: RLSettings, rollouts: Sequence[Rollout], verdicts: Sequence[Verdict]
+) -> list[float]:
+    """Compute the shaping of every response of a group, which is added to its score.
+
+    Soft overlong and repetition penalty are <= 0; the length reward is on both sides of 0.
+    """
     rewards = settings.rewards
     lengths_N = np.array([rollout.num_sampled for rollout in rollouts], dtype=np.int64)
     overlong_N = overlong_penalty(
@@ -319,7 +330,11 @@ def penalties(settings: RLSettings, rollouts: Sequence[Rollout]) -> list[float]:
         weight=rewards.repetition_weight,
         cap=REPETITION_CAP,
     )
-    return (rewards.overlong_weight * overlong_N + repetition_N).tolist()
+    shaping_N = rewards.overlong_weight * overlong_N + repetition_N
+    if rewards.length_weight:
+        solved_N = [None if one.abstained else one.solved for one in verdicts]
+        shaping_N += rewards.length_weight * length_reward(lengths_N, solved_N)
+    return shaping_N.tolist()
 
 
 def check_routes(settings: RLSettings, rollout: Rollout, num_experts: int) -> None:
@@ -744,7 +759,7 @@ class Collector:
         verdicts = [
             excused(group.turn, scored[group.key, rollout.sample]) for rollout in group.rollouts
         ]
-        shaping = penalties(self._settings, group.rollouts)
+        shaping = penalties(self._settings, group.rollouts, [one.verdict for one in verdicts])
         items = tuple(
             ScoredRollout(
                 rollout,

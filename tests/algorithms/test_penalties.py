@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.algorithms.penalties import overlong_penalty, repetition_penalty, repetition_ratio
+from tasks.algorithms.penalties import (
+    length_reward,
+    overlong_penalty,
+    repetition_penalty,
+    repetition_ratio,
+)
 
 
 def test_the_overlong_ramp_of_the_dapo_paper():
@@ -49,3 +54,34 @@ def test_the_repetition_penalty_starts_late_and_is_capped():
     penalties = repetition_penalty(np.array([0.1, 0.3, 0.5, 1.0]), start=0.3, weight=1.0, cap=0.5)
 
     assert [0.0, 0.0, -0.2, -0.5] == pytest.approx(penalties.tolist())
+
+
+def test_the_length_reward_of_kimi_by_hand():
+    lengths = np.array([10, 20, 30, 10, 30])
+
+    found = length_reward(lengths, [True, True, True, False, False])
+
+    # The shortest right one has a half; a wrong one gains nothing by being short.
+    assert [0.5, 0.0, -0.5, 0.0, -0.5] == found.tolist()
+
+
+def test_a_response_without_a_verdict_has_no_length_reward_and_is_no_measure_of_others():
+    found = length_reward(np.array([10, 20, 99]), [True, True, None])
+
+    assert [0.5, -0.5, 0.0] == found.tolist()
+
+
+@pytest.mark.parametrize("solved", [[True, False], [None, None], [True, None]])
+def test_equally_long_responses_or_a_single_verdict_have_no_length_reward(solved):
+    assert [0.0, 0.0] == length_reward(np.array([7, 7]), solved).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(1, 99), st.booleans()), min_size=2, max_size=9))
+def test_a_wrong_response_never_earns_more_than_a_right_one_by_its_length(group):
+    lengths, solved = (list(part) for part in zip(*group, strict=True))
+
+    rewards = np.array(solved, float) + length_reward(np.array(lengths), solved)
+
+    right = [one for one, is_right in zip(rewards, solved, strict=True) if is_right]
+    wrong = [one for one, is_right in zip(rewards, solved, strict=True) if not is_right]
+    assert not right or not wrong or max(wrong) < min(right)
