@@ -21,7 +21,7 @@ from data_schemas.references import is_reference
 from data_schemas.settings import Source
 from data_schemas.sources import RAW_FILES, RawFile
 from data_schemas.suites import Suite
-from tasks.curation import sample_purchases, sample_shop, sample_world
+from tasks.curation import sample_hybrid, sample_purchases, sample_shop, sample_world
 from tasks.curation.adapters.media import NEEDS_MEDIA
 from tasks.curation.adapters.table import ADAPTERS, EVERY_FILE
 from tasks.curation.first_rows import FirstRows, check_first_rows
@@ -49,6 +49,7 @@ from tasks.store.interface import store_at
 _LOG = logging.getLogger(__name__)
 GENERATED = {
     "sample_world": sample_world.generate,
+    **sample_hybrid.GENERATORS,
     **sample_shop.GENERATORS,
     "sample_purchases": sample_purchases.generate,
     **safety.GENERATORS,

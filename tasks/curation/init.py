@@ -39,6 +39,8 @@ _READ_ANYTHING = (
     "code_contests",
     "math_train",
     "sample_world",
+    "sample_slow",
+    "sample_fast",
     "sample_shop",
     "sample_wishes",
 )

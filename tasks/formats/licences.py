@@ -13,6 +13,8 @@ LICENCES = {
     "sample_world": "Apache-2.0",
     "sample_agents": "Apache-2.0",
     "sample_self_play": "Apache-2.0",
+    "sample_slow": "Apache-2.0",
+    "sample_fast": "Apache-2.0",
     "sample_shop": "Apache-2.0",
     "sample_wishes": "Apache-2.0",
     "sample_purchases": "Apache-2.0",

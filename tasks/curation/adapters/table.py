@@ -18,6 +18,7 @@ from data_schemas.mappings import ColumnMapping
 from data_schemas.references import ObjectReference, is_reference
 from data_schemas.rows import OUTSIDE, Outcome, Problem, QuarantinedItem
 from data_schemas.suites import Selection
+from tasks.curation import sample_hybrid
 from tasks.curation.adapters.commerce import ae110k, oa_mine, prdect_id
 from tasks.curation.adapters.contests import apps, code_contests, humaneval, livecodebench
 from tasks.curation.adapters.environments import bfcl_multi_turn, environments
@@ -79,6 +80,10 @@ def _own_adapter(reference: str) -> Adapter:
 
 _ENTRIES = {
     "sample_world": Adapter(sample, ("task", "language", "question"), _BOTH),
+    **{
+        mode: Adapter(partial(sample_hybrid.read, mode), ("task", "language", "question"), _BOTH)
+        for mode in sample_hybrid.SWITCHES
+    },
     "sample_shop": Adapter(sample_shop, _EPISODE, _BOTH),
     "sample_wishes": Adapter(sample_wishes, _EPISODE, _BOTH),
     "sample_purchases": Adapter(
