@@ -47,6 +47,11 @@ def load_yaml(text: bytes | str) -> object:
         raise ValueError(f"is not YAML: {' '.join(str(error).split())}") from error
 
 
+def is_text(plain: str) -> bool:
+    """Whether a scalar without quotes is text: `1e3` and `0o17` are numbers, and text in 1.1."""
+    return not any(pattern.match(plain) for pattern in _SCALARS.values())
+
+
 def differs_in_1_1(text: bytes | str) -> str:
     """Name the first plain scalar that YAML 1.1 takes for another value; '' if there is none.
 

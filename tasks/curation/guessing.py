@@ -6,6 +6,7 @@ could beat is a remark, so that a person sees what is doubtful.
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -643,7 +644,9 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
     if label.classes:
         notes.append(f"The file says what the numbers of {label.name} stand for.")
     if merged := sum(len(raw) for raw in spellings.values()) - len(spellings):
-        notes.append(f"Other spellings of labels (case, quotes) are one with theirs: {merged}.")
+        notes.append(
+            f"Other spellings of labels (case, quotes, code points) are one with theirs: {merged}."
+        )
     values: dict[str, dict[str, str]] = {}
     if any(raw != [option] for option, raw in spellings.items()):
         values[label.name] = {one: option for option, raw in spellings.items() for one in raw}
@@ -659,12 +662,18 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
 
 
 def _spellings(label: _Column) -> dict[str, list[str]]:
-    """Return the labels, each with its spellings: case and quotes make no other label."""
+    """Return the labels, each with its spellings.
+
+    Case, quotes, signs that nobody sees and another composition of letters (`é` in one code point
+    or in two) make no other label.
+    """
     groups: dict[str, Counter[str]] = {}
     for value, count in label.counts.items():
         said = label.classes.get(value, value)
         bare = said.strip(_QUOTES).strip() or said
-        groups.setdefault(bare.casefold(), Counter())[value] += count
+        seen = "".join(char for char in bare if unicodedata.category(char) != "Cf")
+        key = unicodedata.normalize("NFKC", seen).casefold()
+        groups.setdefault(key, Counter())[value] += count
     result: dict[str, list[str]] = {}
     for group in groups.values():
         commonest = group.most_common(1)[0][0]

@@ -18,6 +18,7 @@ import yaml
 from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.public_sets import BENCHMARKS
 from data_schemas.rows import Demonstration, Domain, Problem
+from data_schemas.yaml_text import is_text
 from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import ADAPTERS
@@ -214,7 +215,9 @@ def settings_text(drafts: Sequence[Draft], domains: Sequence[Domain], settings: 
     note = RELEASED
     if any(len(one.rows) > FIRST_ROWS for one in drafts):
         note += FIRST_RUN.format(rows=FIRST_ROWS)
-    return note + yaml.dump(document, sort_keys=False, allow_unicode=True, width=100)
+    return note + yaml.dump(
+        document, sort_keys=False, allow_unicode=True, width=100, Dumper=_Blocks
+    )
 
 
 def write_drafts(
@@ -364,11 +367,11 @@ def _name(path: Path) -> str:
 
 
 class _Blocks(yaml.SafeDumper):
-    """Writes a text of several lines as a block."""
+    """Writes a text of several lines as a block, and with quotes what would be read as no text."""
 
 
 def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
+    style = "|" if "\n" in text else None if is_text(text) else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

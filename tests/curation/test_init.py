@@ -260,6 +260,29 @@ def test_quotes_and_case_make_no_other_label():
     assert {*spellings} == {*mapping.values["category"]}
 
 
+def test_letters_of_other_code_points_make_no_other_label():
+    spellings = ("giày dép", "gia\u0300y de\u0301p", "giày dép\u200b", "\uff34úi", "túi")
+    rows = [{"title": f"red thing {n}", "category": spellings[n % 5]} for n in range(50)]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert 2 == len(mapping.options)
+    assert {*spellings} == {*mapping.values["category"]}
+
+
+@pytest.mark.parametrize("labels", [("1e3", "2e3"), ("0o17", "0x1F"), ("yes", "no"), ("1:30", "2")])
+def test_a_label_that_yaml_takes_for_a_number_is_read_back_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: tuple[str, str]
+):
+    lines = [f"steel pan {n},{labels[n % 2]}" for n in range(40)]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,category", *lines]))
+    monkeypatch.chdir(tmp_path)
+
+    init(["rows.csv"])
+
+    assert {*labels} == {*mapping_of("rows.yaml").options}
+
+
 def test_identifiers_are_texts_and_not_numbers():
     rows = [
         {"question": f"What is the SKU of box {n}?", "answer": f"{n:05d}"} for n in range(1, 30)
