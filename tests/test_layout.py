@@ -122,6 +122,15 @@ def test_a_text_beside_a_name_says_what_it_is():
     assert [] == [name_of(path) for path in SOURCES + TESTS if begins.search(path.read_text())]
 
 
+def test_every_file_that_the_table_of_formulas_names_is_there():
+    page = ROOT / "tasks" / "algorithms" / "README.md"
+    rows = page.read_text().partition("\n\nEvery loss")[0].splitlines()[4:]
+    places = [place for row in rows for place in re.findall("`(.*?)`", row.split("|")[2])]
+
+    assert len(places) > 30
+    assert [] == [place for place in places if not (page.parent / place).exists()]
+
+
 def test_no_module_is_named_like_the_standard_library_or_like_nothing():
     stems = {path.stem: path for path in SOURCES}
 

@@ -56,7 +56,7 @@ class Game(Protocol):
     """A verifier of a user's own with its environment: the policy answers in several turns."""
 
     def observe(self, problem: Problem, turns: Sequence[str]) -> tuple[Message, ...] | None:
-        """Answer the last turn; None ends the episode. See `environments.table.Environment`."""
+        """Answer the last turn; None ends the episode. See `Environment`, environments/table.py."""
         ...
 
     def verify(self, problem: Problem, response: str) -> Verdict:
@@ -115,7 +115,7 @@ def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:
 
 
 class Scorer(Protocol):
-    """Scores responses as they finish; `rewards.scoring.service.ScoringService` in production."""
+    """Scores responses as they finish; `tasks.gym.scoring.service.ScoringService` in a phase."""
 
     def submit(self, item: ScoringRequest) -> None:
         """Accept one finished response; may block while too many are waiting."""
@@ -152,8 +152,8 @@ class Entry:
 
 def failure_verdict(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:
     """Return the verdict for a verifier's failure: none, or 0 if the response caused it."""
-    give = response_fault if by_response else abstain
-    return give(f"verifier_error:{name}:{error}", message[:200])
+    verdict = response_fault if by_response else abstain
+    return verdict(f"verifier_error:{name}:{error}", message[:200])
 
 
 def may_be_by_response(error: type[BaseException]) -> bool:

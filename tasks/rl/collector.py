@@ -407,7 +407,7 @@ def weigh_kept(skip: Skip, draw: PromptDraw) -> list[KeptPrompt]:
 
 
 class Collector:
-    """Turns the prompt stream into one Collected per step."""
+    """Turns the prompt stream into the rollouts of every step."""
 
     def __init__(
         self,
