@@ -20,6 +20,7 @@ from data_schemas.rl_settings import (
     JudgeKind,
     LossSettings,
     PairLossSettings,
+    RLSettings,
     SkipSettings,
     TermSettings,
 )
@@ -87,10 +88,8 @@ def check(settings: PipelineSettings | RetrainSettings, *, trains: bool = True) 
     require_names(settings)
     require_own_files(settings)
     if trains:
-        for name, group in settings:
-            engines = getattr(group, "engines", None)
-            if isinstance(engines, MachineSettings):
-                _check_engines(name, engines)
+        for name, engines in engines_of(settings):
+            _check_engines(name, engines)
     require_places(settings)
     if isinstance(settings, PipelineSettings):
         require_base(settings.base_model)
@@ -101,6 +100,21 @@ def check(settings: PipelineSettings | RetrainSettings, *, trains: bool = True) 
     if trains:
         require_folders(settings)
     import_module(FIT).require_fit(settings, trains=trains)
+
+
+def phases_of(settings: PipelineSettings | RetrainSettings) -> Iterator[tuple[str, RLSettings]]:
+    """Yield the phases of RL by the name of their group."""
+    yield from ((name, group) for name, group in settings if isinstance(group, RLSettings))
+
+
+def engines_of(
+    settings: PipelineSettings | RetrainSettings,
+) -> Iterator[tuple[str, MachineSettings]]:
+    """Yield the engines of every stage that has some, by the name of its group."""
+    for name, group in settings:
+        engines = getattr(group, "engines", None)
+        if isinstance(engines, MachineSettings):
+            yield name, engines
 
 
 def require_base(path: str) -> None:
@@ -261,10 +275,7 @@ def model_folders(
         is_embedded = grading.engines.rollout is RolloutKind.HF
         check = check_model_folder if is_embedded else check_tensors
         yield "grading.screen_model", grading.screen_model, check
-    if isinstance(settings, RetrainSettings):
-        phases = {"rl": settings.rl}
-    else:
-        phases = {"rl_one": settings.rl_one, "rl_two": settings.rl_two}
+    phases = dict(phases_of(settings))
     for name, judge in (
         ("grading.judge", grading.judge),
         *((f"{phase}.rewards.judge", rl.rewards.judge) for phase, rl in phases.items()),

@@ -4,10 +4,9 @@ The part of the check (check.py) that loads torch.
 """
 
 import logging
-from collections.abc import Iterator
 from typing import TypeVar
 
-from data_schemas.machine_settings import MachineSettings, TrainingEngines
+from data_schemas.machine_settings import TrainingEngines
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.settings import PipelineSettings, RetrainSettings
 from tasks.algorithms import phase_choices
@@ -20,6 +19,7 @@ from tasks.models.model_folder import local_folder, read_config
 from tasks.platform import resources
 from tasks.plugins import pinned
 from tasks.rl.recipe import open_recipe, pinned_source
+from tasks.settings.check import engines_of, phases_of
 
 SettingsT = TypeVar("SettingsT", PipelineSettings, RetrainSettings)
 logger = logging.getLogger(__name__)
@@ -74,21 +74,6 @@ def settle(settings: SettingsT) -> SettingsT:
     return pinned(settled.model_copy(update=changes) if changes else settled)
 
 
-def phases_of(settings: PipelineSettings | RetrainSettings) -> Iterator[tuple[str, RLSettings]]:
-    """Yield the phases of RL by the name of their group."""
-    yield from ((name, group) for name, group in settings if isinstance(group, RLSettings))
-
-
-def engines_of(
-    settings: PipelineSettings | RetrainSettings,
-) -> Iterator[tuple[str, MachineSettings]]:
-    """Yield the engines of every stage that has some, by the name of its group."""
-    for name, group in settings:
-        engines = getattr(group, "engines", None)
-        if isinstance(engines, MachineSettings):
-            yield name, engines
-
-
 def require_layers(settings: PipelineSettings) -> None:
     """Refuse engines that lack a layer of the base model, before any stage runs.
 
@@ -98,8 +83,7 @@ def require_layers(settings: PipelineSettings) -> None:
     architecture = _base(settings)
     if architecture is None:
         return  # checked as an engine opens it
-    for name in ("sft", "general_sft", "grading", "rl_one", "rl_two", "evaluation"):
-        engines: MachineSettings = getattr(settings, name).engines
+    for name, engines in engines_of(settings):
         trains = isinstance(engines, TrainingEngines)
         try:
             select.refuse_layers(
@@ -137,14 +121,12 @@ def fit_to_base(settings: PipelineSettings) -> PipelineSettings:
     architecture = _base(settings)
     if architecture is None or architecture.routing:
         return settings
-    fitted = settings
-    for name in ("rl_one", "rl_two"):
-        phase = getattr(settings, name)
+    fitted: dict[str, RLSettings] = {}
+    for name, phase in phases_of(settings):
         if phase.steps and phase.router_replay is RouterReplay.R3:
             logger.info("%s.router_replay is 'off': the base has no router", name)
-            phase = phase.model_copy(update={"router_replay": RouterReplay.OFF})
-            fitted = fitted.model_copy(update={name: phase})
-    return fitted
+            fitted[name] = phase.model_copy(update={"router_replay": RouterReplay.OFF})
+    return settings.model_copy(update=fitted)
 
 
 def require_router(settings: PipelineSettings) -> None:
@@ -156,7 +138,7 @@ def require_router(settings: PipelineSettings) -> None:
     architecture = _base(settings)
     if architecture is None or architecture.routing:
         return
-    for name, phase in (("rl_one", settings.rl_one), ("rl_two", settings.rl_two)):
+    for name, phase in phases_of(settings):
         if not phase.steps:
             continue
         for field, value, off in (
