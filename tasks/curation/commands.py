@@ -68,7 +68,10 @@ def verify(arguments: Sequence[str]) -> None:
         help="which column is the question, gold, answer or language [of that name]",
     )
     parser.add_argument(
-        "--verifier", choices=("final_answer", "rule_answer"), default="final_answer"
+        "--verifier",
+        choices=("final_answer", "rule_answer"),
+        default="final_answer",
+        help="final_answer reads boxes and sentences, rule_answer boxes only [final_answer]",
     )
     parser.add_argument("--language", default="en", help="BCP 47 tag, of rows without one [en]")
     parser.add_argument("--out", type=Path, default=Path("verdicts.csv"), help="[verdicts.csv]")

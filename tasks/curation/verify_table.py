@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -30,6 +31,10 @@ COLUMNS = ("question", "gold", "answer", "language")
 """What a column may be; without a question or a language, "" and the option are taken."""
 NEEDED = ("gold", "answer")
 SHOWN_CHARACTERS = 60
+_NO_QUESTION = (
+    "Read without questions, which say what is asked for (a unit, a form, a modulus): "
+    "--column question=NAME"
+)
 # "$", "\\boxed{", "\\(": math-verify looks for LaTeX between such marks only.
 _DELIMITED = re.compile(r"\$|\\boxed|\\[(\[]")
 # A word of a sentence; not the name of a command.
@@ -83,7 +88,8 @@ def verify_rows(
 
     Raises:
         SettingsError: none of the first rows can be read, the first one lacks a column that is
-            needed, or half of the first golds or more earn no full marks as their own answers.
+            needed or has lists in it, or half of the first golds or more earn no full marks as
+            their own answers.
     """
     opened = list(islice(read_rows(path), FIRST))
     first = [row for row in opened if isinstance(row, RawRow)]
@@ -115,11 +121,20 @@ def _problem_of(row: RawRow | UnreadableRow) -> str:
 
 
 def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
-    for role in NEEDED:
-        if columns[role] not in row.fields:
+    missing = [role for role in NEEDED if columns[role] not in row.fields]
+    if missing:
+        parts = [f"no column {columns[role]!r} for the {role}" for role in missing]
+        raise SettingsError(
+            f"{', '.join(parts)}; say {' '.join(f'--column {role}=NAME' for role in missing)} with "
+            f"names of {', '.join(sorted(row.fields))}"
+        )
+    for role in COLUMNS:
+        value = row.fields.get(columns[role])
+        if isinstance(value, list | dict) and not _is_chat(value):
+            kind = "a list" if isinstance(value, list) else "an object"
             raise SettingsError(
-                f"no column {columns[role]!r} for the {role}; say --column {role}=NAME with one of "
-                f"{', '.join(sorted(row.fields))}"
+                f"column {columns[role]!r}, the {role}, has {kind}: {str(value)[:60]!r}. Write one "
+                "text a row, so that a row with several answers becomes several rows"
             )
 
 
@@ -163,7 +178,17 @@ def _value(problem: Problem) -> str:
 
 
 def _cell(row: RawRow, column: str) -> str:
-    return str(row.optional(column, "")).strip()
+    """Return a cell as text, of a chat what its turns say."""
+    value = row.optional(column, "")
+    if _is_chat(value):
+        value = "\n".join(turn["content"] for turn in cast("list[dict[str, str]]", value))
+    return str(value).strip()
+
+
+def _is_chat(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(turn, dict) and isinstance(turn.get("content"), str) for turn in value
+    )
 
 
 def _math_verify(gold: str, answer: str) -> bool | None:
@@ -187,7 +212,10 @@ def show(
     """
     if not path.is_file():
         raise SettingsError(f"{path} is no file; name a table")
-    rows = list(verify_rows(path, columns_of(pairs), verifier, language))
+    if out.exists() and out.samefile(path):
+        raise SettingsError(f"--out {out} is the table itself; name another file")
+    columns = columns_of(pairs)
+    rows = list(verify_rows(path, columns, verifier, language))
     final_answer.close()
     write_bytes(out, as_csv(rows).encode())
     console = Console(highlight=False)
@@ -198,6 +226,9 @@ def show(
     console.print(f"{len(differing):>8}  math-verify decides otherwise", markup=False)
     if differing:
         console.print(_table(differing[:most]))
+    first = islice(read_rows(path), FIRST)
+    if not any(isinstance(row, RawRow) and columns["question"] in row.fields for row in first):
+        console.print(_NO_QUESTION, markup=False)
     console.print(f"Every row: {out}", markup=False)
 
 

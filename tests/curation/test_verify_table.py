@@ -54,7 +54,8 @@ def test_a_table_in_any_format_gets_verdicts_with_reasons(name, tmp_path, capsys
 def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
     file = str(table(tmp_path / "t.jsonl"))
 
-    with pytest.raises(SettingsError, match=r"no column 'gold' .* --column gold=NAME .* q, ref"):
+    missing = r"'gold' .*'answer' .* --column gold=NAME --column answer=NAME .* q, ref"
+    with pytest.raises(SettingsError, match=missing):
         verify([file, "--out", str(tmp_path / "o.csv")])
     with pytest.raises(SettingsError, match="'label=ref' is not ROLE=NAME"):
         verify([file, "--column", "label=ref"])
@@ -105,3 +106,29 @@ def test_answers_that_only_end_a_thought_say_that_the_prompt_has_opened_it(tmp_p
     assert ["correct", "no_answer", "correct"] == [
         row["reason"] for row in csv.DictReader(out.read_text().splitlines())
     ]
+
+
+def test_a_column_of_lists_is_refused_and_a_chat_is_what_its_turns_say(tmp_path):
+    file, out = tmp_path / "t.parquet", tmp_path / "o.csv"
+    chat = [{"role": "user", "content": "Half of 9, as a decimal?"}]
+    row = {"question": chat, "gold": "4.5", "answer": [{"role": "assistant", "content": "4.5"}]}
+    pq.write_table(pa.Table.from_pylist([row]), file)
+
+    verify([str(file), "--out", str(out)])
+
+    assert ["correct"] == [one["reason"] for one in csv.DictReader(out.read_text().splitlines())]
+    pq.write_table(pa.Table.from_pylist([row | {"answer": ["4.5", "5"]}]), file)
+    with pytest.raises(SettingsError, match=r"'answer', the answer, has a list.* one text a row"):
+        verify([str(file), "--out", str(out)])
+
+
+def test_a_table_is_not_written_over_and_a_missing_question_is_said(tmp_path, capsys):
+    file = tmp_path / "verdicts.csv"
+    file.write_text("gold,answer\n7,7\n")
+
+    with pytest.raises(SettingsError, match="is the table itself"):
+        verify([str(file), "--out", str(file)])
+    verify([str(file), "--out", str(tmp_path / "o.csv")])
+
+    assert "Read without questions" in capsys.readouterr().out
+    assert "gold,answer\n7,7\n" == file.read_text()
