@@ -16,7 +16,7 @@ from tasks.store.interface import store_at
 from tests.provenance.audit.conftest import Chain, Maker
 
 PAGE = (Path(__file__).parents[3] / "docs" / "backup.md").read_text()
-COPY = dedent(re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE)[0])
+COPY, RESTORE = map(dedent, re.findall(r"(?:^ {4}.*\n)+", PAGE, re.MULTILINE))
 
 
 @pytest.fixture
@@ -31,7 +31,8 @@ def store(make_original, tmp_path) -> Chain:
 def test_a_store_that_was_lost_is_proved_when_it_is_restored(store, tmp_path):
     subprocess.run(["sh", "-euc", COPY], cwd=tmp_path, check=True)
     shutil.rmtree(store.store)
-    (tmp_path / "backup").rename(store.store)
+    store.store.mkdir()  # of a disk that is mounted there
+    subprocess.run(["sh", "-euc", RESTORE.splitlines()[0]], cwd=tmp_path, check=True)
 
     report = audit(
         "models:/tiny@released",
