@@ -54,7 +54,7 @@ PAPERS = ("annex-iv", "training-summary", "aisvs")
 """Formats of `audit` beside these."""
 ENGINES = ("embedded", "real")
 """Pairs of engines that `mismatch` compares."""
-IN_CODE = ("shop", "defaults")
+IN_CODE = ("shop", "wishes", "defaults")
 """What a study may name as a preset that is no file."""
 
 
