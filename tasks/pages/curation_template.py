@@ -13,8 +13,9 @@ margin:8px 0 2px}
 .stack i{display:block;background:#c9d6e2}.stack i.good{background:#7fbfa4}
 .stack i.bad{background:#dd9c94}
 .family{margin-bottom:12px}.family .bar{min-width:6em}
-details i.cut{font-weight:400;font-style:normal;color:var(--muted);display:block;overflow:hidden;
-text-overflow:ellipsis;white-space:nowrap}
+details i.cut{font-weight:400;font-style:normal;color:var(--muted);display:inline-block;
+max-width:calc(100% - 1.5em);vertical-align:bottom;overflow:hidden;text-overflow:ellipsis;
+white-space:nowrap}
 summary.source b{font-weight:400;color:var(--muted);float:right}
 details details.card{margin:0 18px 8px;border-color:var(--line)}
 details details summary{font-weight:500;padding:8px 14px}

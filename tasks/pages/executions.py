@@ -1,6 +1,7 @@
 """The front page of a store: every execution with its decision, and links to all of its pages."""
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -24,8 +25,8 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Executions</title>
 <style>{{ style|safe }}main{padding-top:24px}
-td a{display:inline-block;margin-right:12px}thead th,thead th.n{white-space:normal}
-td.pages{min-width:13em}td.when{min-width:7em}</style>
+td a,.card>a{display:inline-block;margin-right:12px}thead th,thead th.n{white-space:normal}
+td.pages{min-width:13em}td.when span{white-space:nowrap}</style>
 </head>
 <body>
 <header><div>
@@ -45,7 +46,8 @@ problems solved</th><th>workflow</th><th>began</th><th class="n">stages run</th>
 <td class="pages">{% for text, place in line.pages %}\
 <a href="{{ place }}">{{ text }}</a>{% endfor %}</td>\
 <td class="n">{{ line.solved }}</td><td>{{ line.workflow }}</td>\
-<td class="when">{{ line.began }}</td>\
+<td class="when">{% for part in line.began.split(" ", 1) %}<span>{{ part }}</span> {% endfor %}\
+</td>\
 <td class="n">{{ line.stages }}</td><td class="n">{{ line.time }}\
 {% if line.cost %}<br>{{ line.cost }}{% endif %}</td></tr>
 {% endfor %}
@@ -86,7 +88,7 @@ class ExecutionLine:
 def write_index(store: str) -> str:
     """Write `index.html` of a store, and return its location."""
     audits = [
-        (name.removesuffix(".html"), f"{AUDITS}/{name}")
+        (_audited(name.removesuffix(".html")), f"{AUDITS}/{name}")
         for name in sorted(store_at(f"{store}/{AUDITS}").list_files(), reverse=True)
         if name.endswith(".html")
     ]
@@ -141,6 +143,14 @@ def _decision(statement: Statement | None) -> tuple[str, str, str]:
     if statement.facts.get("released"):
         return f"{name} released", "yes", solved
     return f"{name} refused", "no", solved
+
+
+def _audited(name: str) -> str:
+    """'20261129-101838' -> '2026-11-29 10:18:38 UTC'; another name is as it is."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.strptime(name, "%Y%m%d-%H%M%S"))
+    except ValueError:
+        return name
 
 
 def _text(folder: str, name: str, execution: str) -> str:

@@ -419,7 +419,8 @@ def _step_axis(axes: "Axes", unit: str = "step") -> None:
     axes.set_xlabel(unit)
     axes.xaxis.set_major_locator(_ticks(6, integer=True))
     axes.yaxis.set_major_locator(_ticks(4))
-    axes.yaxis.get_offset_text().set_x(-0.1)
+    # Right of the ticks: the highest of them may stand at the top, where the exponent is.
+    axes.yaxis.get_offset_text().set(x=0.0, ha="left")
     axes.set_ymargin(0.12)
 
 

@@ -15,6 +15,7 @@ from tasks.algorithms.mismatch import QUARTERS
 from tasks.algorithms.token_uses import goodput
 from tasks.algorithms.watched_rewards import divergence
 from tasks.formats.script_data import script_json, visible
+from tasks.pages import wording
 from tasks.pages.live_template import PAGE
 from tasks.pages.live_views import Responses, StepView
 
@@ -130,7 +131,9 @@ def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     metrics = newest.report.metrics
 
     def tile(name: str, metric: str, form: str) -> list[tuple[str, str]]:
-        return [(name, f"{metrics[metric]:{form}}")] if metric in metrics else []
+        if metric not in metrics:
+            return []
+        return [(name, f"{metrics[metric]:{form}}".replace("-", wording.MINUS))]
 
     total = sum(_parts_of(newest).values())
     step = newest.report.step
@@ -142,11 +145,11 @@ def _tiles(newest: StepView, num_steps: int | None) -> list[tuple[str, str]]:
     )
     return [
         ("step", f"{step}{whole}"),
-        *tile("reward", "reward/mean", ".3f"),
+        *tile("mean reward", "reward/mean", ".3f"),
         *([("seconds of the step", f"{total:.1f}")] if total else []),
         *remaining,
         *tile("tokens of the step", "rollout/generated_tokens", ",.0f"),
-        *tile("mismatch, k3", "mismatch/k3", ".1e"),
+        *tile("mismatch, k3 in nats", "mismatch/k3", ".1e"),
     ]
 
 

@@ -16,7 +16,7 @@ const el = (tag, text, cls) => {
 };
 const short = v => v === null ? "\\u2013" : v === 0 ? "0"
   : Math.abs(v) >= 1000 || Number.isInteger(v) ? Math.round(v).toLocaleString("en")
-  : (Math.abs(v) < 0.01 ? v.toExponential(1) : String(+v.toPrecision(3)))
+  : (Math.abs(v) < 0.0001 ? v.toExponential(1) : String(+v.toPrecision(3)))
     .replaceAll("-", "\\u2212");  // a line may end behind a hyphen, not behind a minus
 // What a prompt begins and ends with: instructions often come first, the question last.
 const brief = text => {

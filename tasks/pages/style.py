@@ -14,7 +14,6 @@ overflow:hidden;animation:goes-on linear both;animation-timeline:scroll(nearest 
 /* Charts are inverted on a dark page, and so are the colours that their keys name. */
 @media(prefers-color-scheme:dark){.key.drawn i:not(.ring){filter:invert(.92) hue-rotate(180deg)}}
 .grid+details.card{margin-top:16px}.grid+.lede,.card+.lede{margin-top:22px}
-@media(max-width:760px){.scroll tbody th{min-width:9em;max-width:12em}}
 @media print{.scroll::before{display:none}}
 """
 STYLE = page_style.STYLE + WIDE_TABLES

@@ -108,7 +108,8 @@ footer{color:var(--muted);font-size:13px;padding-top:40px;padding-bottom:56px}
 header{padding:26px 0 22px}h1{font-size:25px}h2{margin-top:40px}
 .tiles{grid-template-columns:1fr 1fr}.tiles>div{padding:12px 14px}
 .tiles>div:nth-child(3){border-left:0}.tiles>div:nth-child(n+3){border-top:1px solid var(--line)}
-.scroll tbody th{white-space:normal;min-width:9em;max-width:9em;overflow-wrap:anywhere}
+/* A name within the width stays whole, and its table goes on sideways; a longer one breaks. */
+.scroll tbody th{white-space:normal;min-width:9em;max-width:14em;overflow-wrap:break-word}
 .tiles dd{font-size:20px}.card{padding:14px}.card.scroll,details.card{padding:0}
 dl.places{grid-template-columns:1fr;gap:0}dl.places dd{margin-bottom:10px}}
 nav{max-width:1180px;margin:14px auto 0;padding:0 24px;display:flex;flex-wrap:wrap;gap:4px 16px;

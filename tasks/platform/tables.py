@@ -22,18 +22,13 @@ from rich.text import Text
 from data_schemas.reports import Claim
 from data_schemas.texts import on_one_line
 from tasks.platform.log_lines import in_pod
+from tasks.platform.page_style import STYLE
 
 logger = logging.getLogger(__name__)
 
 SCREEN_WIDTH = 132
 """Columns that the tables need."""
 _INDENT = 4
-STYLE = (
-    "body{font:15px system-ui,sans-serif;margin:2rem;max-width:72rem}img{max-width:100%}"
-    "table{border-collapse:collapse;display:block;overflow-x:auto}"
-    "td,th{padding:.3rem .8rem;border-bottom:1px solid #ddd;"
-    "text-align:left;font-variant-numeric:tabular-nums}"
-)
 
 
 class _LogLines(io.TextIOBase):
@@ -162,7 +157,7 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +178,14 @@ class Sheet:
     @property
     def page(self) -> str:
         """An HTML page."""
-        title = html.escape(self.title)
-        head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{STYLE}</style>"
-        table = html_table(self.header, self.rows)
-        return f"{head}<h1>{title}</h1>{table}<p>{html.escape(self.conditions)}</p>"
+        title, table = html.escape(self.title), html_table(self.header, self.rows)
+        return (
+            f"<!doctype html><meta charset=utf-8><title>{title}</title>"
+            f'<meta name=viewport content="width=device-width"><style>{STYLE}</style>'
+            f"<header><div><h1>{title}</h1></div></header><main>"
+            f"<section><div class='card scroll'>{table}</div></section>"
+            f"<p>{html.escape(self.conditions)}</p></main>"
+        )
 
     def show(self) -> None:
         """Print the table, in as many columns as it needs."""

@@ -9,8 +9,11 @@ import pytest
 
 from data_schemas.settings import EvaluationSettings
 from tasks.evaluation.runner import summarise
+from tasks.lab.study import evidence_file
+from tasks.lab.study.page import page
 from tasks.pages import answers
 from tasks.pages.executions import write_index
+from tasks.pages.figures import phases_figure
 from tasks.pages.style import STYLE
 from tasks.store.interface import store_at
 from tests.evaluation.conftest import make_problem, make_samples
@@ -109,3 +112,39 @@ def test_a_table_that_goes_on_sideways_says_so_and_another_does_not(tmp_path: Pa
     )
 
     assert "true false" == cut_off(page, width=500, probe=LINES)
+
+
+BROKEN = """<script>addEventListener("load", () => {
+document.querySelectorAll("details").forEach(e => e.open = true);
+const wide = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+  if (node.parentElement.closest("script, style, code, pre")) continue;
+  for (const word of node.data.matchAll(/[a-z_]+/gi)) {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    if (new Set([...range.getClientRects()].map(e => Math.round(e.top))).size > 1)
+      wide.push(word[0]);
+  }
+}
+const ticks = [...document.querySelectorAll("svg text")].map(e => e.getBoundingClientRect());
+const over = ticks.some((a, k) => ticks.slice(k + 1).some(b => a.width && b.width &&
+  Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+  Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3));
+document.body.textContent = "WIDE[" + wide.join(" ") + (over ? " text over text" : "") + "]"; });
+</script>"""
+
+
+@pytest.mark.parametrize("study", ["ladder", "real_arms"])
+def test_no_word_of_a_study_is_broken_on_a_telephone(study, tmp_path: Path):
+    (tmp_path / "study.html").write_text(page(evidence_file.read(study)))
+
+    assert "" == cut_off(tmp_path / "study.html", width=500, probe=BROKEN)
+
+
+def test_the_exponent_of_an_axis_is_not_over_its_highest_tick(tmp_path: Path):
+    series = {"rl/one": [(1, 0.4e-5), (2, 1.48e-5), (3, 0.6e-5)]}
+    curve = phases_figure(series, "mismatch", "Mismatch")
+    (tmp_path / "curve.html").write_text(f"<style>{STYLE}</style><main>{curve}</main>")
+
+    assert "" == cut_off(tmp_path / "curve.html", width=500, probe=BROKEN)

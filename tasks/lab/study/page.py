@@ -19,11 +19,13 @@ TEMPLATE = """<!doctype html>
 td small{display:block;white-space:nowrap;color:var(--muted)}td:nth-child(2){min-width:17em}</style>
 </head>
 <body>
+{% macro breakable(text) %}{% for part in text.split("/") %}{{ "" if loop.first else "/" }}\
+{% if not loop.first %}<wbr>{% endif %}{{ part }}{% endfor %}{% endmacro %}
 {% macro table(header, rows) %}
 <div class="card scroll"><table><thead><tr>{% for name in header %}<th>{{ name }}</th>\
 {% endfor %}</tr></thead><tbody>
 {% for row in rows %}
-<tr>{% for cell in row %}{% if loop.first %}<th>{{ cell }}</th>{% else %}
+<tr>{% for cell in row %}{% if loop.first %}<th>{{ breakable(cell) }}</th>{% else %}
 <td>{% set value, interval = halves(cell) %}{{ value }}\
 {% if interval %}<small>{{ interval }}</small>{% endif %}</td>{% endif %}{% endfor %}</tr>
 {% endfor %}
@@ -53,8 +55,12 @@ conditions stand below the arms.</p>
 </div>
 {% endif %}
 </section>
-<section><h2>The arms</h2>{{ table(*arms) }}<p class="lede">{{ conditions }}</p></section>
-{% if gains[1] %}<section><h2>Gains of training</h2>{{ table(*gains) }}</section>{% endif %}
+<section><h2>The arms</h2>{{ table(*arms) }}<p class="lede">\
+{% for part in conditions.split("`") %}{% if loop.index0 % 2 %}<code>{{ part }}</code>{% else %}\
+{{ part }}{% endif %}{% endfor %}</p></section>
+{% if gains[1] %}<section><h2>Gains of training</h2>
+<details class="card"><summary>{{ gains[1]|length }} gains</summary>{{ table(*gains) }}</details>\
+</section>{% endif %}
 <section><h2>Every number</h2>
 <details class="card"><summary>{{ every|length }} numbers</summary>
 {{ table(("", "value", "seeds", "problems", "note"), every) }}</details></section>
@@ -154,7 +160,7 @@ def _charts(evidence: StudyEvidence) -> list[tuple[str, str, str]]:
         rows = _rows(keys, evidence)
         place = f"at {last}" if len(arms) > 1 else "by checkpoint"
         note = f"held-out problems solved {place}, with 95 % intervals"
-        charts.append(("Accuracy", note, figures.intervals_figure(rows, "accuracy", "%")))
+        charts.append(("Accuracy", note, figures.intervals_figure(rows, "accuracy", "solved, %")))
     for what in _DIFFERENCES:
         keys = [
             (arm, f"{arm} minus {other}/{what}" + (f"/{last}" if what == "equal steps" else ""))

@@ -66,10 +66,15 @@ def aisvs(chain: Chain) -> Fields:
     ]
     fields = [("Criteria", f"{len(CRITERIA)}: {', '.join(counts)}.")]
     fields += [
-        (f"{one.number} (level {one.level}) {one.words}", f"**{fulfilment}.** {text}")
+        (f"{one.number} (level {one.level}) {one.words}", f"**{fulfilment}.**{_behind(text)}")
         for one, fulfilment, text in findings
     ]
     return fields
+
+
+def _behind(text: str) -> str:
+    """A list begins its own block: behind words of the same line, its first item is no item."""
+    return f"\n\n{text}" if text.startswith("- ") else f" {text}"
 
 
 def _person(text: str) -> Callable[[Chain], Finding]:

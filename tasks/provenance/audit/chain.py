@@ -1,6 +1,7 @@
 """What papers are filled in from: stages of a chain that was just hashed again, and their facts."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from data_schemas.statements import ExecutionRecord
 from tasks.formats.licences import licence_of, responsible_for
 
 BLANK = "**Blank**: no statement says it."
+_LONG = re.compile(r"^-?\d+\.\d{5,}(?:e-?\d+)?$")
+"""A number as Python writes it: 0.7654761904761904."""
 _DIGITS = 12
 _ENDPOINT = ("http://", "https://")
 ADDRESS_FACT = "/address"
@@ -48,6 +51,11 @@ def cited(facts: Iterable[tuple[AuditNode, str]]) -> str:
     return "\n".join(f"- {', '.join(names)}: {text}" for text, names in stages.items()) or BLANK
 
 
+def _rounded(number: re.Match[str]) -> str:
+    """0.7654761904761904 -> 0.7655; the statement, which is named beside it, has all digits."""
+    return f"{float(number[0]):.4g}"
+
+
 def facts_of(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
     """Write facts of statements: all, or those of a name, or that begin like one with a slash."""
     results = []
@@ -55,7 +63,7 @@ def facts_of(nodes: Sequence[AuditNode], names: Sequence[str] = ()) -> str:
         details = [name for name, _ in node.details]
         facts = node.details[details.index("settings") + 1 :] if "settings" in details else ()
         texts = [
-            f"{name} {value}"
+            f"{name} {_LONG.sub(_rounded, value)}"
             for name, value in facts
             if not names or name in names or f"{name.split('/')[0]}/" in names
         ]

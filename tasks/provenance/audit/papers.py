@@ -51,7 +51,8 @@ _WRITTEN = ("distil", "promptcot")
 """First words of stages whose text a model wrote."""
 _SHEET = """
 @page{size:A4;margin:20mm 18mm}
-main{max-width:46em;padding-bottom:48px}
+main{max-width:46em;padding-top:24px;padding-bottom:48px}
+main p,main li{overflow-wrap:anywhere}
 h2{font-size:17px;margin:26px 0 6px}
 main p,main ul{margin:0 0 8px}
 code{font-family:var(--mono);font-size:.88em;overflow-wrap:anywhere}

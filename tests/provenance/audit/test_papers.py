@@ -75,11 +75,13 @@ def test_each_criterion_of_aisvs_is_met_by_a_statement_or_says_why_not(chain):
     statements = fields.pop("Statements")
     fields.pop("")
     verdicts = {
-        head.partition(" ")[0]: re.match(r"\*\*([^.]+)\.\*\* (.*)", text.strip(), re.DOTALL)
+        head.partition(" ")[0]: re.match(r"\*\*([^.]+)\.\*\*\s+(.*)", text.strip(), re.DOTALL)
         for head, text in fields.items()
     }
 
     assert count.startswith(f"{len(verdicts)}: ")
+    assert not [head for head, text in fields.items() if ".** - " in text], "a list in a line"
+    assert not re.search(r"\d\.\d{6}", "".join(fields.values())), "digits that nobody reads"
     for number, match in verdicts.items():
         assert match, number
         for digits in re.findall(r"\[([0-9a-f]{12})\]", match[2]):
