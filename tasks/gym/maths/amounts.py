@@ -47,7 +47,7 @@ _SCALES: Mapping[str, Mapping[int, str]] = {
     "id": {3: "ribu|rb", 6: "juta|jt", 9: "miliar|milyar", 12: "triliun|trilyun"},
     "ms": {3: "ribu|rb", 6: "juta|jt", 9: "bilion", 12: "trilion"},
     "tl": {3: "libo|libong", 6: "milyon|milyong|million", 9: "bilyon|bilyong"},
-    "vi": {3: "nghìn|ngàn|k", 6: "triệu|tr", 9: "tỷ|tỉ"},
+    "vi": {3: "nghìn|ngàn", 6: "triệu|tr", 9: "tỷ|tỉ"},
     "pt": {3: "mil", 6: "milhão|milhões|mi", 9: "bilhão|bilhões|bi", 12: "trilhão|trilhões|tri"},
     "es": {3: "mil", 6: "millón|millones", 12: "billón|billones"},
     "fr": {3: "mille", 6: "million|millions", 9: "milliard|milliards", 12: "billion|billions"},
@@ -56,6 +56,12 @@ _SCALES: Mapping[str, Mapping[int, str]] = {
     "zh": {1: "十", 2: "百", 3: "千|仟", 4: "万|萬", 8: "亿|億", 12: "兆"},
 }
 """Powers of ten and their words, in lower case; mi and bi are no miles in Portuguese."""
+# "50k", "5k đồng"; in n = 3k and 2k + 1 it is an unknown.
+_THOUSANDS = re.compile(
+    r"(?<![\w.,^\\{=+\-*/(])(?<![=+\-*/(]\s)(\d{2,3}(?:[.,]\d)?|\d(?:[.,]\d)?(?=k\s?(?:đ|₫|VN|vn)))k"
+    r"(?![\w^])(?!\s?[\\+*/=^(<>-])"
+)
+"""The thousand of Vietnamese prices."""
 _LANGUAGE_OF = {"ja": "zh"}
 _DENSE = frozenset({"th", "zh"})
 """Languages without blanks between words."""
@@ -135,15 +141,26 @@ def plain_amounts(text: str, language: str = "en") -> str:
     if _HAS_CAPITALS.search(text) and _HAS_CODE.search(text):
         text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
     base = _base(language)
-    scales = _scales(base)
-    if scales is not None:
-        amount, part, words = scales
-        folded = text.casefold()
-        if any(word in folded for word in words):
-            text = amount.sub(functools.partial(_sum, part, words, language), text)
+    text = _scaled(text, base, language)
     for pattern, parts, is_money in _pairs(base) if _two_units(base).search(text) else ():
         text = pattern.sub(functools.partial(_pair, parts, is_money, language), text)
     return text
+
+
+def _scaled(text: str, base: str, language: str) -> str:
+    """Write out the scale words of a text."""
+    scales, folded = _scales(base), text.casefold()
+    if base == "vi" and "k" in folded:
+        text = _THOUSANDS.sub(_thousands, text)
+    if scales is None or not any(word in folded for word in scales[2]):
+        return text
+    amount, part, words = scales
+    return amount.sub(functools.partial(_sum, part, words, language), text)
+
+
+def _thousands(match: re.Match[str]) -> str:
+    value = _value(match[1], "vi")
+    return match[0] if value is None else _digits(value * 1000, "vi")
 
 
 def written_out(text: str) -> str:
@@ -194,7 +211,8 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
     if language in _PRODUCTS:
         scale += rf"(?:\s?{scale}){{0,3}}"
     joint = rf",?\s{{0,2}}(?:(?:{_AND.get(language, 'and')})\s)?"
-    rest = rf"[零〇]?{_NUMBER}" if dense else r"\s\d{3}(?:[.,]\d{3})*"
+    also = rf"(?:{_AND[language]}\s)?" if language in ("pt", "es") else ""  # 2 mil e 500
+    rest = rf"[零〇]?{_NUMBER}" if dense else rf"\s{also}\d{{3}}(?:[.,]\d{{3}})*"
     next_sign = "[0-9a-z^]" if dense else r"[\w^]"
     glued = rf"{_NUMBER}(?:{word})\d{{1,3}}(?![\w.,])|" if language == "vi" else ""  # 1tr2
     amount = (

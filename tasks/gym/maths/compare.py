@@ -127,7 +127,8 @@ def _tight(text: str) -> str:
 
 def _names_differ(gold: str, other: str) -> bool:
     """Say whether two names denote different things; `y` and `f(x)` may denote the same."""
-    a, b = (re.sub(r"\\text|[\\{}\s]", "", name) for name in (gold, other))
+    plain = (name.replace("\\bar", "\\overline") for name in (gold, other))
+    a, b = (re.sub(r"\\text|[\\{}\s]", "", name) for name in plain)
     labels = len(a) > 2 and len(b) > 2 and a.isalpha() and b.isalpha()  # Minimum, Maximum
     if labels:
         a, b = a.casefold(), b.casefold()

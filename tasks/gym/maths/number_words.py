@@ -1,8 +1,8 @@
-"""Integers below a million in words: id, ms, vi, th, es, pt, fr and de (English: `numerals`).
+"""Integers below a billion in words: id, ms, vi, th, es, pt, fr and de (English: `numerals`).
 
 Every language is a table of the words below 1000, built once from its rules, so that only words
 in a valid order are a number: `tres cuatro` is none. Accents are optional where they distinguish
-nothing. Thai is read below 10,000.
+nothing.
 """
 
 import functools
@@ -153,6 +153,20 @@ _PAST_NINE = {"fr": (60, 80)}
 """Tens that continue to 19: soixante-dix."""
 
 
+_LARGE: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "id": (("juta", 10**6),),
+    "ms": (("juta", 10**6),),
+    "vi": (("triệu", 10**6),),
+    "tl": (("milyong", 10**6), ("milyon", 10**6)),
+    "th": (("ล้าน", 10**6), ("แสน", 10**5), ("หมื่น", 10**4)),
+    "es": (("millones", 10**6), ("millon", 10**6)),
+    "pt": (("milhoes", 10**6), ("milhao", 10**6)),
+    "fr": (("millions", 10**6), ("million", 10**6)),
+    "de": (("millionen", 10**6), ("million", 10**6)),
+}
+"""Words above a thousand, as they are folded; at most one of two spellings is found."""
+
+
 def thousands_of(language: str) -> list[str]:
     """Return the words for a thousand in a language; none for a language without a table."""
     rules = _LANGUAGES.get(primary(language))
@@ -169,8 +183,23 @@ def value_of(words: str, language: str) -> int | None:
     sign = re.match(rf"(?:{rules.minus.replace('/', '|')}) ?(?=.)", folded)
     if sign:
         folded = folded[sign.end() :]
-    value = _below_million(folded, language, rules)
+    value = _below_billion(folded, language, rules)
     return -value if sign and value else value
+
+
+def _below_billion(words: str, language: str, rules: NumberWords) -> int | None:
+    """Read millions, and in Thai hundreds and tens of thousands, before what is below them."""
+    total, table = 0, _below_1000_in_words(language)
+    for word, factor in _LARGE.get(language, ()):
+        head, divider, tail = words.partition(word)
+        count = table.get(head.strip(), 1 if divider and head in ("se", "") else None)
+        if divider and count and (factor == 10**6 or count < 10):
+            total += count * factor
+            words = tail.strip().removeprefix("e ").removeprefix("at ").removeprefix("et ")
+    if total and not words:
+        return total
+    rest = _below_million(words, language, rules)
+    return None if rest is None else total + rest
 
 
 def _below_million(words: str, language: str, rules: NumberWords) -> int | None:

@@ -12,6 +12,7 @@ problem's language decides between point and comma, unless the number itself is 
 import functools
 import re
 import unicodedata
+from fractions import Fraction
 
 from tasks.algorithms.folding import unified
 from tasks.algorithms.language_tags import primary
@@ -101,6 +102,23 @@ _SPELLED = re.compile(
     r")?",
     re.IGNORECASE,
 )
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6}
+_PARTS |= {"seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
+# "half", "three quarters", "two and a half"
+_PART = re.compile(
+    rf"(?:(?P<whole>[a-z -]{{3,60}}) and )?(?:(?P<top>an?|{_ONES})[\s-])?"
+    rf"(?P<part>(?:{'|'.join(_PARTS)})s?|halves)"
+)
+_HALVES = {
+    "id": ("setengah", "separuh"),
+    "ms": ("setengah", "separuh"),
+    "vi": ("một nửa", "nửa"),
+    "th": ("ครึ่ง", "ครึ่งหนึ่ง"),
+    "pt": ("meio", "metade", "um meio"),
+    "es": ("medio", "mitad", "un medio"),
+    "fr": ("un demi", "la moitié"),
+    "tl": ("kalahati",),
+}
 MAX_NOUN = 3
 """Most words of the noun behind a number in words."""
 _THAI_NOUN = re.compile(
@@ -231,12 +249,29 @@ def spelled_out(text: str, language: str = "en") -> str:
     han = _HAN.fullmatch(words) if primary(language) in ("zh", "ja") else None
     if match is None and han:
         return _chinese(han)
+    if match is None and (part := _fraction_in_words(words, language)):
+        return part
     if match is None:
         value = value_of(words, language)
         return _with_noun(words, language) or text if value is None else str(value)
     groups = [_below_1000(match[name] or "") for name in ("millions", "thousands", "rest")]
     value = groups[0] * 10**6 + groups[1] * 1000 + groups[2]
     return f"{'-' if match['minus'] else ''}{value}{match['noun'] or ''}"
+
+
+def _fraction_in_words(words: str, language: str) -> str:
+    """Return 1/2 for `one half`, 5/2 for `two and a half`; '' for what is no fraction."""
+    folded = " ".join(words.casefold().split())
+    if folded in _HALVES.get(primary(language), ()):
+        return "1/2"
+    match = _PART.fullmatch(folded) if primary(language) == "en" else None
+    if match is None:
+        return ""
+    whole = spelled_out(match["whole"]) if match["whole"] else "0"
+    if not whole.isdecimal():
+        return ""
+    top = _WORD_VALUES.get(match["top"] or "", 1)
+    return str(int(whole) + Fraction(top, _PARTS[match["part"].rstrip("s").replace("lve", "lf")]))
 
 
 def _with_noun(words: str, language: str) -> str:

@@ -86,8 +86,10 @@ def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Patte
     word = alternatives(offers + others)
     # Two values as in "x is 5 or 1" are read where a sentence announces them.
     behind = rf"(?<=\d)(?=\s)(?!\s{ANY_OR})"
-    clause = rf"|[,(，（、]|\s[-–—]{{1,2}}(?=\s)|{behind}" if in_clauses else ""
-    start = rf"(?:\A|[.;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]){clause})[\s$}}*_)\]\\]{{0,6}}"
+    # A point or comma within a number begins nothing; to try each takes seconds.
+    clause = rf"|,(?!\d)|[(，（、]|\s[-–—]{{1,2}}(?=\s)|{behind}" if in_clauses else ""
+    opens = rf"(?:\A|\.(?!\d)|[;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]){clause})"
+    start = rf"{opens}[\s$}}*_)\]\\]{{0,6}}"
     sentence = (
         rf"{start}(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+"
         rf"(?:{_NUMBER}(?:\s{{0,2}}{word}|,(?!\d))\s{{0,2}})?)"

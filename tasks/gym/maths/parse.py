@@ -16,7 +16,7 @@ from tasks.gym.maths import units
 from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.dates import date_of
 from tasks.gym.maths.latex_terms import LatexTerm, integer, parse_term
-from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus
+from tasks.gym.maths.numerals import machine_numbers, plain_signs, typed_minus, writes_comma
 from tasks.gym.maths.vectors import components, plain_vectors
 from tasks.gym.maths.words import ALTERED_AFTER, HEDGES, MINUS
 
@@ -191,27 +191,38 @@ MAX_FACTORS = 3
 """Most letters of a product without signs; more are a word."""
 # "\sum_{i=1}"
 _INDEX = re.compile(r"\\(?:sum|prod)\s*(?:\\limits\s*)?_\s*\{\s*([A-Za-z])\s*=")
-_DECIMAL = r"(?<![\w.,])(?P<whole>\d{0,40})"
-# "0.1\overline{6}", "0.\dot{1}4285\dot{7}", "0.(3)"; "0.333...", "0.1818...": three of a digit or
-# two of a group say what goes on.
-_REPEATING = tuple(
-    re.compile(pattern)
-    for pattern in (
-        _DECIMAL
-        + r"[.,](?P<once>\d{0,40})\{?\s?\\(?:overline|bar)\s?(?P<period>\{\d{1,40}\}|\d)\}?",
-        _DECIMAL + r"[.,](?P<once>\d{0,40})"
-        r"(?P<period>\\dot\s?(?:\{\d\}|\d)(?:\d{0,40}\\dot\s?(?:\{\d\}|\d))?)",
-        _DECIMAL + r"[.,](?P<once>\d{0,40}?)(?P<period>(?:\d\u0305){1,40})",
-        _DECIMAL + r"\.(?P<once>\d{0,40})\((?P<period>\d{1,40})\)(?![\w^])",
-        _DECIMAL + r"\.(?P<once>\d{0,9}?)(?P<period>(?P<digit>\d)(?=(?P=digit){2})|\d{2,6}?)"
-        r"(?P=period){1,40}(?:\.{3}|…|\\[lc]?dots(?![A-Za-z]))",
+_DECIMAL = r"(?<![\w.])(?:(?<!\d,)|(?!\d{3}[.,]))(?P<whole>\d{0,40})"
+"""No part of 1,234.5; in (0,0.5) the second member."""
+
+
+@functools.cache
+def _repeating(comma: bool) -> tuple[re.Pattern[str], ...]:
+    """Match repeating decimals, in a language with a decimal comma also `0,(3)`."""
+    point = "[.,]" if comma else r"\."
+    return tuple(
+        re.compile(_DECIMAL + pattern)
+        for pattern in (
+            # "0.1\overline{6}", "0.\dot{1}4285\dot{7}"
+            r"[.,](?P<once>\d{0,40})\{?\s?\\(?:overline|bar)\s?(?P<period>\{\d{1,40}\}|\d)\}?",
+            r"[.,](?P<once>\d{0,40})"
+            r"(?P<period>\\dot\s?(?:\{\d\}|\d)(?:\d{0,40}\\dot\s?(?:\{\d\}|\d))?)",
+            r"[.,](?P<once>\d{0,40}?)(?P<period>(?:\d\u0305){1,40})",
+            # "0.(3)"
+            point + r"(?P<once>\d{0,40})\((?P<period>\d{1,40})\)(?![\w^])",
+            # "0.333...", "0.1818...": three of a digit or two of a group say what goes on.
+            point + r"(?P<once>\d{0,9}?)(?P<period>(?P<digit>\d)(?=(?P=digit){2})|\d{2,6}?)"
+            r"(?P=period){1,40}(?:\.{3}|…|\\[lc]?dots(?![A-Za-z]))",
+            # "0.1666 repeating", "0.3 \text{ recurring}": one digit, or a group written twice.
+            point + r"(?P<once>\d{0,9}?)"
+            r"(?P<period>(?<=[.,])\d|(?P<group>\d{1,6}?)(?P=group){1,40})"
+            r"\s?(?:\\text(?:rm)?\s?\{\s?)?"
+            r"(?:\((?:repeating|recurring)\)|(?:repeating|recurring)(?!\w))\}?",
+        )
     )
-)
-# "0.1666 repeating", "0.3 \text{ recurring}": one digit, or a group that is written twice.
-_SAID_TO_REPEAT = re.compile(
-    _DECIMAL + r"\.(?P<once>\d{0,9}?)(?P<period>(?<=\.)\d|(?P<group>\d{1,6}?)(?P=group){1,40})"
-    r"\s?(?:\\text(?:rm)?\s?\{\s?)?(?:\((?:repeating|recurring)\)|(?:repeating|recurring)(?!\w))\}?"
-)
+
+
+# "\overset{\cdot}{3}"
+_DOTTED = re.compile(r"\\overset\s?\{\s?(?:\\cdot|\\bullet|\.)\s?\}\s?\{?(\d)\}?")
 # "R$", "\$", "US$".
 _MONEY = re.compile(r"R\\?\$(?=\s?[-+]?\s?[\d.(])|(?:US|NT|HK|S|A|C)?\\\$|US\$")
 # "$" of "$5" and of "5$".
@@ -249,7 +260,8 @@ _MIXED = re.compile(r"(?<![\d.])(\d+) (\d+)/(\d+)(?![\d.])")
 _NAME = re.compile(
     r"\(?(?:\\(?:angle|triangle))?\\?[^\W\d_]+(?:_(?:\{[^{}]*\}|\w)|\^\{-1\})?'*"
     r"(?:[(,:|]\\?\w+(?:_(?:\{[^{}]*\}|\w))?)*\)?|"
-    r"\((?:[A-Za-z]\([a-z]\),){1,3}[A-Za-z]\([a-z]\)\)"
+    r"\((?:[A-Za-z]\([a-z]\),){1,3}[A-Za-z]\([a-z]\)\)|"
+    r"\\(?:overline|bar)\{?[A-Za-z]\}?"
 )
 # "\begin{pmatrix} 1 \\ 2 \end{pmatrix}"
 _MATRIX = re.compile(
@@ -330,16 +342,29 @@ _CONGRUENCE = re.compile(
 )
 # "123_7", "1A_{16}".
 _BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
+_FOR_ALL = (
+    r"untuk\s+(?:semua|setiap|sebarang|suatu)|bagi\s+(?:semua|setiap|sebarang)|di\s*mana|"
+    r"với\s+m[ọỗ]i|trong đó|para\s+(?:tod[ao]s?|cada|qualquer|cualquier|algum|algún)|onde|donde|"
+    r"para sa (?:lahat|bawat)|kung saan|pour\s+(?:tout\w*|chaque)|où|für\s+(?:alle|jede\w*)|wobei|"
+    r"สําหรับ(?:ทุก|ทั้งหมด)?|โดยที่|对于?(?:所有|任意|每个)?|對於?(?:所有|任意|每個)?|其中"
+)
+"""Begins what holds for every value of an unknown, in the languages of the problems."""
 # " \text{ for all } n >= 1", ", where n \in \mathbb{N}"; ", k\in\mathbb{Z}"; " (n >= 2)".
 _CONDITIONS = tuple(
     re.compile(pattern)
     for pattern in (
         r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*"
-        r"(?:for\s+(?:all|any|every|each|some)|where(?!\s+as)|\\forall)(?![A-Za-z])"
+        rf"(?:for\s+(?:all|any|every|each|some)|where(?!\s+as)|\\forall|{_FOR_ALL}|"
+        r"(?:for|với|dengan|com|con|avec|mit|untuk|bagi|para|pour|für|เมื่อ)"
+        r"(?=\s*\}?\s*[a-z]\s*(?:[<>]|\\in)))(?![A-Za-z])"
         r"(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",
         r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?"
         r"\{?\s*[ZNRQC]\s*\}?(?:[\^_]\{?[+*\d>=<]+\}?)*\s*\)?$",
         r"(?:\(|,)\s*(?P<about>[a-z])\s*(?:[<>]=?|\\ne )\s*-?\d+\s*\)?$",
+        # ", k \text{ is an integer}", "(k là số nguyên)", ", k为整数"
+        r"[,;(]\s*(?:\\text\s*\{)?\s*\(?(?P<about>[a-z])(?![a-z])\s*(?:\\text\s*\{)?[^\d=<>+*/^\\,]{0,30}?"
+        r"(?:integers?|整数|整數|số nguyên|bilangan bulat|integer|inteiros?|enteros?|entiers?|"
+        r"ganze zahl|จํานวนเต็ม|buong numero)\s*\}?\s*\)?\s*$",
         # ", n = 1, 2, 3, \ldots"
         r",\s*(?P<about>[a-z])\s*=\s*(?:-?\d{1,3}\s*,\s*){1,4}(?:\\[lc]?dots|\.{3}|…)\s*$",
     )
@@ -388,7 +413,7 @@ def normalised(text: str, language: str = "en") -> str:
     """Normalise the spelling of a text; letters keep their case."""
     if text.isascii() and text.isdigit():  # as most answers are
         return text
-    text = plain_amounts(repeating(typed_minus(text)), language)
+    text = plain_amounts(repeating(typed_minus(text), language), language)
     if "array" in text:
         text = _ARRAY.sub(r"\\begin{pmatrix}\1\\end{pmatrix}", text)
     text = plain_signs(text).translate(_SIGNS).strip()
@@ -452,13 +477,15 @@ def _is_word(text: str) -> bool:
     return text[0] == "\\" or len(text) > MAX_FACTORS or _NO_PRODUCT.fullmatch(text) is not None
 
 
-def repeating(text: str) -> str:
+def repeating(text: str, language: str = "en") -> str:
     r"""Write a repeating decimal as its fraction: `0.1\overline{6}`, `0.(3)`, `0.333...`."""
     if "." not in text and "," not in text:
         return text
-    for pattern in _REPEATING:
+    comma = writes_comma(language)
+    text = _DOTTED.sub(r"\\dot{\1}", text.replace("{,}", ",") if comma else text)
+    for pattern in _repeating(comma):
         text = pattern.sub(_fraction_of, text)
-    return _SAID_TO_REPEAT.sub(_fraction_of, text) if "r" in text else text
+    return text
 
 
 def _fraction_of(match: re.Match[str]) -> str:

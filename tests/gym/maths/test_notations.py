@@ -1,5 +1,6 @@
 r"""Notations of mathematics that carry value: bars, inverses, ratios, sets and conditions."""
 
+# ruff: noqa: RUF001 - signs that people type
 import itertools
 import json
 import random
@@ -134,6 +135,56 @@ def test_two_values_in_like_notations(gold: str, written: str) -> None:
 
 def test_a_ratio_is_no_time_where_the_problem_asks_for_one() -> None:
     assert [1.0, 1.0] == scores("12:30", r"\boxed{2:5}", "What is the ratio of boys to girls?")
+
+
+QUALIFIED = [
+    ("en", r"2n+1 \text{ for } n \ge 1", True),
+    ("en", r"2n+1, n \text{ is an integer}", True),
+    ("en", r"2n+1 \text{ if } n \text{ is even}", False),
+    ("id", r"2n+1 \text{ untuk semua } n \ge 1", True),
+    ("ms", r"2n+1 \text{ bagi setiap } n \ge 1", True),
+    ("vi", r"2n+1 \text{ với mọi } n \ge 1", True),
+    ("vi", r"2n+1 \text{ (n là số nguyên)}", True),
+    ("th", r"2n+1 \text{ สำหรับทุก } n \ge 1", True),
+    ("zh", r"2n+1，其中 n\in\mathbb{N}", True),
+    ("zh-TW", "2n+1, n為整數", True),
+    ("fil", r"2n+1 \text{ para sa lahat ng } n \ge 1", True),
+    ("pt-BR", r"2n+1 \text{ para todo } n \ge 1", True),
+    ("pt-BR", r"2n \text{ para todo } n \ge 1", False),
+    ("vi", r"2n \text{ với mọi } n \ge 1", False),
+]
+
+
+@pytest.mark.parametrize(("language", "written", "right"), QUALIFIED)
+def test_what_holds_for_every_unknown_is_no_second_answer(
+    language: str, written: str, right: bool
+) -> None:
+    assert right is bool(same(parse("2n+1", language), parse(written, language)))
+
+
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        ("id", r"0{,}\overline{3}"),
+        ("vi", "0,(3)"),
+        ("pt-BR", "0,333..."),
+        ("zh", r"0.\overset{\cdot}{3}"),
+    ],
+)
+def test_a_repeating_decimal_has_the_sign_of_its_language(language: str, written: str) -> None:
+    assert same(parse("1/3", language), parse(written, language)) is True
+
+
+def test_members_of_a_bracket_may_repeat() -> None:
+    assert same(parse(r"(0.\overline{3},0.\overline{6})"), parse("(1/3, 2/3)")) is True
+    assert same(parse(r"[0,0.\overline{3}]"), parse("[0, 1/3]")) is True
+
+
+def test_k_is_an_unknown_in_vietnamese_formulas_and_a_thousand_in_prices() -> None:
+    for written, value in (("n = 3k", "3k"), (r"x = 2k\pi", r"2\pi k"), ("12k+1", "1+12k")):
+        assert same(parse(written, "vi"), parse(value, "en")) is True
+    assert same(parse("50000", "vi"), parse("50k", "vi")) is True
+    assert same(parse("5000", "vi"), parse("5k đồng", "vi")) is True
 
 
 def test_numbers_of_things_come_in_the_order_of_the_problem() -> None:

@@ -131,11 +131,9 @@ def test_an_integer_in_english_words_is_that_integer(written: str, expected: str
         "two and three",
         "two to three",
         "five or three",
-        "three and a half",
-        "two thirds",
-        "three quarters",
-        "two halves",
         "three hundredths",
+        "two and one",
+        "a half of it",
         "twenty-third",
         "three point five",
         "three times five",
@@ -150,6 +148,25 @@ def test_an_integer_in_english_words_is_that_integer(written: str, expected: str
 )
 def test_other_words_stay_as_they_are(written: str) -> None:
     assert written == spelled_out(written)
+
+
+@pytest.mark.parametrize(
+    ("language", "written", "value"),
+    [
+        ("en", "three and a half", "7/2"),
+        ("en", "two thirds", "2/3"),
+        ("en", "three-quarters", "3/4"),
+        ("en", "two halves", "1"),
+        ("en", "a fifth", "1/5"),
+        ("id", "setengah", "1/2"),
+        ("vi", "một nửa", "1/2"),
+        ("th", "ครึ่ง", "1/2"),
+        ("pt-BR", "metade", "1/2"),
+        ("fil", "kalahati", "1/2"),
+    ],
+)
+def test_a_text_that_is_a_fraction_in_words_is_one(language: str, written: str, value: str) -> None:
+    assert value == spelled_out(written, language)
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,10 @@ def test_a_long_text_of_offers_takes_linear_time(unit: str) -> None:
         return time.process_time() - start
 
     assert cpu_s(40_000) < 1.0
+
+
+def test_a_text_of_decimals_takes_no_cpu_second() -> None:
+    start = time.process_time()
+
+    assert [] == list(offered("0.33" * 25_000, 0, "en", in_clauses=True))
+    assert time.process_time() - start < 1
