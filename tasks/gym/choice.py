@@ -462,9 +462,11 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
     ).replace("c'est", "est")
     text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
-    names = set[str]().union(*options)
+    names, text = set[str]().union(*options), _without_labels(text, options)
     result = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
-    regions = [clauses(_opening(text, names))]
+    heads = clauses(text[: result[-1][0]] if result else "").split("|")
+    goes_through = {_option_of(head.strip(), options) for head in heads} >= {*range(len(options))}
+    regions = ["" if goes_through else clauses(_opening(text, names))]
     for place, (start, end, option) in enumerate(result):
         lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
@@ -506,6 +508,16 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
         # There "but a could be right" begins with option A, not with an article.
         return " | ".join(_CONNECTED_LETTER.sub(r"\1\2 | ", part) for part in parts)
     return " | ".join(leading)
+
+
+def _without_labels(text: str, options: Sequence[Collection[str]]) -> str:
+    """Leave out the letter of an option behind its words: `red (A) is seen at dusk`."""
+    for names in options:
+        words = "|".join(re.escape(name) for name in names if len(name) > 1)
+        letters = "|".join(re.escape(name) for name in names if len(name) == 1)
+        if words and letters:
+            text = re.sub(rf"(?<!\w)({words}) ?\((?:{letters})\)", r"\1", text)
+    return text
 
 
 def _option_of(clause: str, options: Sequence[Collection[str]]) -> int:

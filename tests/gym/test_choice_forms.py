@@ -173,6 +173,8 @@ NAMED = {"correct": ["B", "blue"], "others": [["A", "red"], ["C", "green"]]}
 """Options with their wording."""
 RIGHT_NAMED = {
     "en": [
+        "B. Blue\n\nExplanation: Short waves scatter. Red (A) is seen at dusk and green (C) in leaves.",
+        "A: the sunset. B: the sky. C: grass. So the answer is B.",
         "**B) blue**\n\nA) red – wrong, this is dusk.\nC) green – wrong, this is grass.",
         "Option B is correct. Option A is incorrect as it is red.",
         "The answer is (B) blue, not (A) red.",
