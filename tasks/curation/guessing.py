@@ -449,7 +449,8 @@ def _draft(
 
 def _chat(rows: Sequence[Row]) -> _Draft | None:
     """Return the template of a chat: a list of messages, all of which are read."""
-    for column, cell in rows[0].items():
+    for column in rows[0]:
+        cell = next((row[column] for row in rows if row.get(column)), None)
         value = turns_of(cell)
         if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
             continue

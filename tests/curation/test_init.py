@@ -542,6 +542,13 @@ def test_a_chat_of_parts_is_drafted_and_its_language_is_that_of_what_is_asked(tm
     assert 40 == len(list(one.items()))
 
 
+def test_a_chat_is_known_although_its_first_row_is_null():
+    chat = [{"from": "human", "value": "Size?"}, {"from": "gpt", "value": "41"}]
+    rows = [{"conversations": chat if n else None} for n in range(9)]
+
+    assert "{conversations}" == guess_mapping("chats", rows).mapping.response
+
+
 def test_turns_that_nothing_reads_are_named(tmp_path: Path):
     turns = [{"role": "user", "parts": [{"text": "Size?"}]}, {"role": "model", "parts": []}]
     (tmp_path / "rows.jsonl").write_text(json.dumps({"contents": turns}) + "\n")
