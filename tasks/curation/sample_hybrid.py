@@ -26,7 +26,7 @@ SLOW, FAST = "sample_slow", "sample_fast"
 SWITCHES: Mapping[str, str] = {SLOW: "/think", FAST: "/no_think"}
 _OTHER_WORLD = 2**32
 """Added to the seed of the fast mode; no seed of the settings is as large."""
-RecordT = TypeVar("RecordT", Problem, Demonstration)
+RecordT = TypeVar("RecordT", bound=Problem | Demonstration)
 
 
 def generate(mode: str, seed: int, folder: Path) -> None:

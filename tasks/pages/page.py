@@ -21,6 +21,7 @@ from tasks.pages.sections import (
     StageLine,
     SuiteTable,
     floor_lines,
+    length_table,
     phase_charts,
     progression_charts,
     rule_lines,
@@ -80,6 +81,7 @@ class Page:
     floors: tuple[FloorLine, ...]
     suites: SuiteTable | None
     suites_note: str
+    lengths: SuiteTable | None
     precisions: tuple[PrecisionTable, ...]
     answers: tuple[BeforeAfter, ...]
     rules: tuple[RuleLine, ...]
@@ -186,6 +188,7 @@ def _page(inputs: RunInputs) -> Page:
         suites_note=f" {ABOUT_BASELINES}"
         if inputs.progression and inputs.progression[-1].baselines
         else "",
+        lengths=length_table(inputs.progression),
         precisions=precision_tables(inputs.precisions),
         answers=inputs.answers,
         rules=rule_lines(inputs.gate.reasons) if inputs.gate else (),

@@ -1,6 +1,6 @@
 """The parts of a run's report, as records for the template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,7 +106,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyCell:
-    """One accuracy of the suite table."""
+    """One accuracy, or length, of a table of suites."""
 
     text: str
     colour: str
@@ -220,8 +220,29 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
     """Lay out every measured suite; a kind with a single member is omitted as redundant."""
     if not progression:
         return None
+    names = [report.model for report in progression]
+    names += [one.name for one in progression[-1].baselines]
+    return SuiteTable(tuple(names), _groups(progression, _suite_row))
+
+
+def length_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
+    """Lay out the mean length of a response in every measured suite, in tokens.
+
+    None where no report has lengths, as those of earlier versions.
+    """
+    if not any(score.mean_tokens is not None for one in progression for score in one.suites):
+        return None
+    names = tuple(report.model for report in progression)
+    return SuiteTable(names, _groups(progression, _length_row))
+
+
+def _groups(
+    progression: Sequence[EvaluationReport],
+    row: Callable[[str, Sequence[EvaluationReport]], SuiteRow],
+) -> tuple[SuiteSection, ...]:
+    """Group the suites by kind."""
     names = list(dict.fromkeys(score.suite for report in progression for score in report.suites))
-    groups = [SuiteSection("", (_suite_row("all", progression),))] if "all" in names else []
+    groups = [SuiteSection("", (row("all", progression),))] if "all" in names else []
     for kind, title in (
         ("domain", "by task family"),
         ("language", "by language"),
@@ -233,12 +254,8 @@ def suite_table(progression: Sequence[EvaluationReport]) -> SuiteTable | None:
     ):
         members = [name for name in names if name.startswith(f"{kind}:")]
         if len(members) > 1:
-            groups.append(
-                SuiteSection(title, tuple(_suite_row(name, progression) for name in members))
-            )
-    names = [report.model for report in progression]
-    names += [one.name for one in progression[-1].baselines]
-    return SuiteTable(tuple(names), tuple(groups))
+            groups.append(SuiteSection(title, tuple(row(name, progression) for name in members)))
+    return tuple(groups)
 
 
 def phase_charts(phases: Mapping[str, Path]) -> tuple[Chart, ...]:
@@ -398,6 +415,24 @@ def _suite_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:
                 wording.percent(accuracy), f"rgba(63,127,181,{0.03 + 0.42 * accuracy:.3f})"
             )
             for accuracy in accuracies
+        ),
+    )
+
+
+def _length_row(name: str, progression: Sequence[EvaluationReport]) -> SuiteRow:
+    scores = [suite(report, name) for report in progression]
+    lengths = [None if score is None else score.mean_tokens for score in scores]
+    longest = max((one for one in lengths if one is not None), default=0.0) or 1.0
+    return SuiteRow(
+        label="all" if name == "all" else wording.suite_label(name),
+        problems=wording.count(max((one.problems for one in scores if one is not None), default=0)),
+        cells=tuple(
+            AccuracyCell("\N{EN DASH}", "none")
+            if length is None
+            else AccuracyCell(
+                f"{length:,.1f}", f"rgba(217,130,43,{0.03 + 0.32 * length / longest:.3f})"
+            )
+            for length in lengths
         ),
     )
 

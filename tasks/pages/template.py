@@ -88,6 +88,12 @@ certain than a text that does no task.</p>
 <p class="lede">Share of held-out responses that solve their problem, for every task family, \
 language and source.{{ page.suites_note }}</p>
 {{ suite_table(page.suites) }}
+{% if page.lengths %}
+<details class="card"><summary>How long are the responses? <span>tokens of a response, mean; of \
+a model that thinks or answers at once, each mode is a source</span></summary>
+{{ suite_table(page.lengths) }}
+</details>
+{% endif %}
 </section>
 {% endif %}
 {% if page.precisions %}

@@ -11,7 +11,7 @@ from data_schemas.reports import Baseline, EchoScore, GateDecision
 from tasks.errors import DataError
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import headline, write_report
-from tasks.pages.sections import rule_lines, suite_table
+from tasks.pages.sections import length_table, rule_lines, suite_table
 from tasks.pages.wording import NBSP
 
 
@@ -285,3 +285,30 @@ def test_the_rules_that_refused_a_model_stand_before_those_that_it_passed():
     lines = rule_lines(("passed: a", "FAILED: b", "passed: c", "waits", "FAILED: d"))
 
     assert ["b", "d", "a", "c", "waits"] == [line.text for line in lines]
+
+
+def test_a_mode_of_thinking_has_its_length_beside_the_others(run, tmp_path):
+    last = run.progression[-1]
+    score = last.suites[0]
+    modes = tuple(
+        score.model_copy(update={"suite": f"source:{name}", "mean_tokens": tokens})
+        for name, tokens in (("sample_slow", 41.26), ("sample_fast", 9.0))
+    )
+    thinking = last.model_copy(update={"suites": (*last.suites, *modes)})
+
+    table = length_table([thinking])
+
+    assert table is not None
+    (group,) = (one for one in table.groups if one.title == "by source")
+    assert [("sample slow", "41.3"), ("sample fast", "9.0")] == [
+        (row.label, row.cells[0].text) for row in group.rows
+    ]
+    html = write_report(replace(run, progression=(thinking,)), tmp_path).read_text()
+    assert "How long are the responses?" in html
+
+
+def test_reports_without_lengths_have_no_table_of_them(run):
+    assert length_table([]) is None
+    bare = run.progression[-1]
+    suites = tuple(one.model_copy(update={"mean_tokens": None}) for one in bare.suites)
+    assert length_table([bare.model_copy(update={"suites": suites})]) is None
