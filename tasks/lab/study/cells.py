@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_schemas.study import EvidenceCell, Measures
-from tasks.algorithms import crossed_bootstrap
-from tasks.algorithms.crossed_bootstrap import AccuracyCurve
 from tasks.algorithms.intervals import Interval
 from tasks.errors import DataError
+from tasks.lab.study import crossed_bootstrap
+from tasks.lab.study.crossed_bootstrap import AccuracyCurve
 from tasks.lab.study.report import SHARES
 
 GRID = 4

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.algorithms import crossed_bootstrap
-from tasks.algorithms.crossed_bootstrap import AccuracyCurve, Draws
 from tasks.errors import DataError
+from tasks.lab.study import crossed_bootstrap
+from tasks.lab.study.crossed_bootstrap import AccuracyCurve, Draws
 
 VECTORS = json.loads((Path(__file__).parent / "crossed_bootstrap_vectors.json").read_text())[
     "comparison"
