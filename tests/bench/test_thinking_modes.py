@@ -1,0 +1,48 @@
+"""Answers by mode of thinking."""
+
+import pytest
+
+from data_schemas.rows import Domain
+from data_schemas.samples import SampleResult
+from tests.bench.thinking_modes import measure, thought
+
+
+def answer(source, text, score, tokens):
+    return SampleResult(
+        problem_id="p",
+        domain=Domain.MATHS,
+        language="en",
+        source=source,
+        sample=0,
+        text=text,
+        score=score,
+        reason="scored",
+        tokens=tokens,
+        truncated=False,
+        surprisal_nats=0.0,
+        answer=None,
+        detail="",
+        level=0,
+    )
+
+
+def test_modes_are_counted_apart_by_hand():
+    found = measure(
+        [
+            answer("sample_fast", "<think></think>7", 1.0, 4),
+            answer("sample_fast", "<think>3 + 4</think>7", 0.0, 8),
+            answer("sample_slow", "<think>3 + 4</think>7", 1.0, 9),
+            answer("sample_harmful", "no", 1.0, 1),
+        ]
+    )
+
+    assert {"responses": 2, "solved": 0.5, "tokens": 6.0, "empty": 0.5} == found["sample_fast"]
+    assert {"responses": 1, "solved": 1.0, "tokens": 9.0, "empty": 0.0} == found["sample_slow"]
+    assert {"sample_fast", "sample_slow"} == {*found}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("7", ""), ("<think> </think>7", ""), ("<think>a", "a")]
+)
+def test_the_thought_of_a_response(text, expected):
+    assert expected == thought(text)
