@@ -30,6 +30,7 @@ from tasks.pages.sections import (
     suite_table,
     tuning_charts,
 )
+from tasks.pages.step_slices import PhaseSlices, phase_slices
 from tasks.pages.style import STYLE
 from tasks.pages.template import PAGE
 from tasks.pages.tuning_samples import TuningSamples, tuning_samples
@@ -89,6 +90,7 @@ class Page:
     phases: tuple[Chart, ...]
     phases_key: tuple[PhaseKey, ...]
     phases_note: str
+    slices: tuple[PhaseSlices, ...]
     tunings: tuple[Chart, ...]
     samples: tuple[TuningSamples, ...]
     funnel: tuple[FunnelLine, ...]
@@ -202,6 +204,7 @@ def _page(inputs: RunInputs) -> Page:
         "thick ones their trailing mean. Beside each title: from the first steps to the last. "
         "Prompts that are expected to be solved always or never are skipped, so that what is "
         "solved is of the others, and no measure of progress.",
+        slices=phase_slices(inputs.phases),
         tunings=tuning_charts(inputs.tunings),
         samples=tuning_samples(inputs.tunings),
         funnel=funnel_lines(curation) if curation else (),

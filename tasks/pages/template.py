@@ -140,6 +140,22 @@ every task family and language, with the first answer of the first and of the la
 <p class="key drawn">{% for phase in page.phases_key %}\
 <span><i style="background:{{ phase.colour }}"></i>{{ phase.name }}</span>{% endfor %}</p>
 <div class="grid">{% for figure in page.phases %}{{ chart(figure) }}{% endfor %}</div>
+{% for phase in page.slices %}
+<details class="card"><summary>{{ phase.name }} by language and task family \
+<span>means over the steps with responses of it; reward and tokens: first fifth of them, then the \
+last</span></summary>
+<div class="scroll"><table>
+<thead><tr><th></th><th class="n">steps</th><th class="n">reward</th><th class="n">tokens</th>\
+<th class="n">cut at the limit</th><th class="n">without a verdict</th>\
+<th class="n">mismatch, k3</th></tr></thead>
+<tbody>
+{% for row in phase.rows %}<tr><th>{{ row.label }}</th><td class="n">{{ row.steps }}</td>\
+<td class="n">{{ row.reward }}</td><td class="n">{{ row.tokens }}</td>\
+<td class="n">{{ row.cut }}</td><td class="n">{{ row.abstained }}</td>\
+<td class="n">{{ row.k3 }}</td></tr>
+{% endfor %}
+</tbody></table></div></details>
+{% endfor %}
 </section>
 {% endif %}
 {% if page.tunings %}
