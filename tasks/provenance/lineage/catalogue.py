@@ -152,7 +152,7 @@ class Catalogue:
             EngineError: MLflow does not answer.
         """
         with boundary():
-            run_id = self._find_run(execution)
+            run_id = self._executions.find(execution)
             if run_id and self._client.get_run(run_id).info.status == "RUNNING":
                 self._executions.close(run_id, status, reason)
 
@@ -179,7 +179,7 @@ class Catalogue:
         """Return the MLflow run with this key, '' if there is none or MLflow does not answer."""
         try:
             with boundary():
-                return self._runs.get(run) or self._find_run(run) or ""
+                return self._runs.get(run) or self._executions.find(run)
         except (EngineError, DataError):
             return ""
 
@@ -228,27 +228,21 @@ class Catalogue:
     def _parent(self, run: str) -> str:
         return self._client.get_run(self._run(run)).data.tags.get(PARENT, "")
 
-    def _find_run(self, run: str) -> str | None:
-        runs = self._client.search_runs(
-            [self._experiment], f"tags.`{KEY}` = '{run}'", max_results=1
-        )
-        return runs[0].info.run_id if runs else None
-
     def _run(self, run: str) -> str:
         if run not in self._runs:
-            run_id = self._find_run(run)
-            if run_id is None:
+            run_id = self._executions.find(run)
+            if not run_id:
                 raise DataError(f"run {run} was never started in {self._tracking_uri}")
             self._runs[run] = run_id
         return self._runs[run]
 
     def _start(self, run: str, event: StageStarted) -> None:
-        run_id = self._find_run(run)
+        run_id = self._executions.find(run)
         parent = self._executions.open(event.tags)
         # First: of a pod that dies here, whoever looks has to know the execution.
         self._executions.resume(parent, event.tags, _milliseconds(event))
         nested = {PARENT: parent} if parent else {}
-        if run_id is None:
+        if not run_id:
             run_id = self._client.create_run(
                 self._experiment,
                 start_time=_milliseconds(event),

@@ -60,8 +60,15 @@ class ExecutionRuns:
         if not execution:
             return ""
         if execution not in self._runs:
-            self._runs[execution] = self._find(execution) or self._make(execution, tags)
+            self._runs[execution] = self.find(execution) or self._make(execution, tags)
         return self._runs[execution]
+
+    def find(self, key: str) -> str:
+        """Return the run of an execution or a stage by its key, '' if there is none."""
+        runs = self._client.search_runs(
+            [self._experiment], f"tags.`{KEY}` = '{key}'", max_results=1
+        )
+        return runs[0].info.run_id if runs else ""
 
     def resume(self, parent: str, tags: Mapping[str, str], time_ms: int) -> None:
         """Mark the execution as running, unless it ended after the stage with these tags began."""
@@ -173,12 +180,6 @@ class ExecutionRuns:
             self._client.set_tag(parent, "model", model)
             note = describe_execution(tags, model, released=released)
             self._client.set_tag(parent, NOTE, note)
-
-    def _find(self, execution: str) -> str:
-        runs = self._client.search_runs(
-            [self._experiment], f"tags.`{KEY}` = '{execution}'", max_results=1
-        )
-        return runs[0].info.run_id if runs else ""
 
     def _make(self, execution: str, tags: Mapping[str, str]) -> str:
         started = float(tags.get(STARTED, 0.0))
