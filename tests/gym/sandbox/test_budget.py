@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from tasks.gym.sandbox import budget as budget_module
 from tasks.gym.sandbox.budget import Budget, UsageMonitor
 from tasks.gym.sandbox.limits import Limits
 from tasks.gym.sandbox.runner import Sandbox
+from tests.gym.sandbox.process_tree import below
 
 COMPUTES = """
 import time
@@ -72,14 +72,6 @@ def burners():
     for process in processes:
         process.kill()
         process.wait()
-
-
-def below(process: int) -> set[int]:
-    found = {process}
-    for listing in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in listing.read_text().split():
-            found |= below(int(child))
-    return found
 
 
 def signal_after(delay_s: float, number: int, choose: Callable[[], set[int]]) -> None:

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from tasks.gym.sandbox.limits import Limits
 from tasks.gym.sandbox.runner import Sandbox
 from tasks.gym.sandbox.toolchains import Language, build
 from tasks.gym.sandbox.wire import WireError, receive, send
+from tests.gym.sandbox.process_tree import below
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +21,6 @@ def sandbox():
     one = Sandbox(Limits(cpu_s=1, memory_mib=256))
     yield one
     one.close()
-
-
-def below(process: int) -> set[int]:
-    found = {process}
-    for listing in Path(f"/proc/{process}/task").glob("*/children"):
-        for child in listing.read_text().split():
-            found |= below(int(child))
-    return found
 
 
 VALUES = [

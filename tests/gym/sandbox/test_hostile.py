@@ -12,6 +12,7 @@ from tasks.gym.sandbox.levels import Level, available
 from tasks.gym.sandbox.limits import Limits
 from tasks.gym.sandbox.runner import Sandbox
 from tests.gym.sandbox.hostile import HARNESSES, HOSTILE, SECRETS, SOLUTIONS, Hostile
+from tests.gym.sandbox.process_tree import processes
 from tests.slices import sliced
 
 pytestmark = pytest.mark.attack
@@ -131,21 +132,6 @@ def test_closing_removes_folders_and_processes(sandbox: Sandbox) -> None:
 
     assert set() == processes() - OTHERS
     assert [] == work_folders()
-
-
-def processes() -> set[int]:
-    """Return the processes below this one, however deep."""
-    found: set[int] = set()
-    open_ids = [os.getpid()]
-    while open_ids:
-        try:
-            listings = list(Path(f"/proc/{open_ids.pop()}/task").glob("*/children"))
-            new = {int(pid) for one in listings for pid in one.read_text().split()} - found
-        except OSError:
-            continue
-        found |= new
-        open_ids += new
-    return found
 
 
 def work_folders() -> list[Path]:

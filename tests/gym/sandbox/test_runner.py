@@ -13,6 +13,7 @@ import pytest
 from tasks.gym.sandbox.levels import Level, available
 from tasks.gym.sandbox.runner import Limits, ProgramOutcome, ProgramRun, Sandbox, shared_sandbox
 from tasks.gym.sandbox.toolchains import Language, build
+from tests.gym.sandbox.process_tree import processes
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,21 +49,6 @@ def test_the_environment_is_empty(sandbox: Sandbox) -> None:
     assert (True,) == sandbox.run(
         source, ["assert set(names()) <= {'PYTHONHASHSEED', 'PWD', 'LC_CTYPE'}"]
     ).passed
-
-
-def processes() -> set[int]:
-    """Return the processes below this one, however deep."""
-    found: set[int] = set()
-    open_ids = [os.getpid()]
-    while open_ids:
-        try:
-            listings = list(Path(f"/proc/{open_ids.pop()}/task").glob("*/children"))
-            new = {int(pid) for one in listings for pid in one.read_text().split()} - found
-        except OSError:
-            continue
-        found |= new
-        open_ids += new
-    return found
 
 
 @pytest.mark.slow
