@@ -42,6 +42,20 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     )
 
 
+# "   │  ├─ curate", "  - a point": what a line begins with, before its words.
+_BEGINNING = re.compile(r"[\s│├└─]*(?:[-✗] )?")
+_GOES_ON = str.maketrans({"├": "│", "└": " ", "─": " ", "-": " ", "✗": " "})
+
+
+def continued(line: str, width: int) -> list[str]:
+    """Break one line between its words; the rest stands below them, and a tree's trunk goes on."""
+    found = _BEGINNING.match(line)
+    indent = f"{found[0] if found else ''}  ".translate(_GOES_ON)
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ) or [line]
+
+
 # "eachprompt run", "    echo x | eachprompt chat", "examples:"
 _AS_WRITTEN = re.compile(r"\s|eachprompt |examples:")
 

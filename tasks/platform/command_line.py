@@ -7,15 +7,17 @@ exceptions are bugs and keep their traceback, as do all errors in a pod and unde
 
 import argparse
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from data_schemas.machine_settings import LARGEST
-from data_schemas.texts import fitted, on_one_line
+from data_schemas.texts import continued, fitted, on_one_line
 from tasks.errors import PipelineError, SettingsError
 from tasks.platform.environment import WRONG_INPUT
 from tasks.store.files import disk_error
@@ -72,7 +74,7 @@ def print_errors_on_one_line() -> Iterator[None]:
     except (*_KNOWN, RuntimeError) as error:
         if not is_typed_by_hand() or not _is_known(error):
             raise
-        click.echo(line_of(error), err=True)
+        click.echo(fit(line_of(error), sys.stderr), err=True)
         raise click.exceptions.Exit(exit_code(error)) from error
 
 
@@ -88,8 +90,19 @@ def run(main: Callable[[Sequence[str]], None], arguments: Sequence[str] | None =
     except (*_KNOWN, RuntimeError) as error:
         if not _is_known(error):
             raise
-        click.echo(line_of(error), err=True)
+        click.echo(fit(line_of(error), sys.stderr), err=True)
         sys.exit(exit_code(error))
+
+
+def fit(text: str, stream: TextIO) -> str:
+    """Break lines between their words where a terminal would break them within one.
+
+    What is no terminal, such as a file or another program, gets every line as it is.
+    """
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size((80, 40)).columns
+    return "\n".join(part for line in text.split("\n") for part in continued(line, width))
 
 
 class CommandHelp(argparse.HelpFormatter):

@@ -29,7 +29,7 @@ from data_schemas.shipped import shipped
 from data_schemas.texts import command_lines, fitted, wrapped
 from data_schemas.yaml_text import load_yaml
 from tasks.errors import SettingsError
-from tasks.platform.command_line import run
+from tasks.platform.command_line import fit, run
 from tasks.platform.environment import WRONG_INPUT
 from tasks.platform.settings_option import field_lines, is_settings, read_settings
 
@@ -200,7 +200,7 @@ def run_module(name: str, arguments: Sequence[str]) -> int:
 
 def refuse(error: SettingsError) -> int:
     """Say what was typed wrong, in one line, and return the exit code."""
-    sys.stderr.write(f"SettingsError: {' '.join(str(error).split())}\n")
+    sys.stderr.write(fit(f"SettingsError: {' '.join(str(error).split())}\n", sys.stderr))
     return WRONG_INPUT
 
 

@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 
 from tqdm import tqdm
 
+from tasks.platform.command_line import fit
 from tasks.platform.log_lines import in_pod
 
 Item = TypeVar("Item")
@@ -63,4 +64,4 @@ def progress(items: Iterable[Item], title: str, total: int | None = None) -> Ite
 
 def say(line: str) -> None:
     """Write a line that stays, above the bar if there is one."""
-    tqdm.write(line, file=sys.stderr)
+    tqdm.write(fit(line, sys.stderr), file=sys.stderr)

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from data_schemas.reports import Claim
-from data_schemas.texts import on_one_line
+from data_schemas.texts import continued, on_one_line
 from tasks.platform.log_lines import in_pod
 from tasks.platform.page_style import STYLE
 
@@ -55,6 +55,17 @@ class Screen(Console):
         if in_pod():  # whose log has one format
             defaults |= {"file": _LogLines(), "width": SCREEN_WIDTH}
         super().__init__(**defaults | options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; with `soft_wrap`, a terminal breaks a wide line between its words."""
+        if self.soft_wrap and self.is_terminal:
+            if not all(isinstance(one, str) for one in objects):
+                options = {"soft_wrap": False} | options  # rich would cut what is no text
+            objects = tuple(self._divided(one) if isinstance(one, str) else one for one in objects)
+        super().print(*objects, **options)
+
+    def _divided(self, text: str) -> str:
+        return "\n".join(part for one in text.split("\n") for part in continued(one, self.width))
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

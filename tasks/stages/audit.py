@@ -66,7 +66,7 @@ def audit(model: str, store: str, format: str = "text", key: str = "", folder: s
         text = paper(format, report, uri)
     else:
         text = json_line(report) if format == "json" else chain_text(report)
-    Screen(soft_wrap=True).print(text)
+    _print(text, format)
     page = _write_page(paper_html(text) if format in PAPERS else picture_html(report), uri)
     if report.version.isdecimal():
         record_audit(parse_model_uri(model)[0], report.version, verdict(report), tracking)
@@ -84,10 +84,18 @@ def _audit_folder(folder: Path, format: str, keys: TrustedKeys | None) -> str:
             f"--format {format} is written from a store; --folder has 'text' and 'json'"
         )
     report = audit_published(folder, keys)
-    Screen(soft_wrap=True).print(json_line(report) if format == "json" else chain_text(report))
+    _print(json_line(report) if format == "json" else chain_text(report), format)
     deck(picture_html(report))
     _check_proved(report)
     return ""
+
+
+def _print(text: str, format: str) -> None:
+    """JSON stays one line on a terminal, too: a line that is divided is no JSON."""
+    if format == "json":
+        Screen().print(text, soft_wrap=True)
+    else:
+        Screen(soft_wrap=True).print(text)
 
 
 def _check_proved(report: AuditReport) -> None:

@@ -1,5 +1,7 @@
 from io import StringIO
 
+from rich.table import Table
+
 from data_schemas.reports import Claim
 from tasks.platform.tables import Screen, claim_sheet, screen_table
 
@@ -36,26 +38,43 @@ def test_a_sheet_on_a_narrow_terminal_has_whole_lines(monkeypatch, capsys):
     assert ["+0.1", "[-0.5,", "0.7]", "+0.1", "not", "shown"] == line.split()[3:]
 
 
-def on_a_terminal(width: int, header: list[str], *rows: list[str]) -> list[str]:
-    screen = Screen(file=StringIO(), width=width, force_terminal=True, no_color=True)
-    screen.print(screen_table(header, rows))
-    return [line.rstrip() for line in screen.file.getvalue().splitlines()]
+def printed(what: Table | str, width: int, *, on_a_terminal: bool = True) -> list[str]:
+    file = StringIO()
+    Screen(
+        file=file, width=width, force_terminal=on_a_terminal, no_color=True, soft_wrap=True
+    ).print(what)
+    return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
 def test_a_table_that_a_terminal_would_break_within_words_has_a_line_for_each_cell():
-    header, row = ["run", "accuracy", "execution"], ["rl/one", "63.6 %", "20261129-094324-39707e"]
+    row = ["rl/one", "63.6 %", "20261129-094324-39707e"]
+    table = screen_table(["run", "accuracy", "execution"], [row])
 
     assert [
         "rl/one",
         "    accuracy: 63.6 %",
         "    execution:",
         "    20261129-094324-39707e",
-    ] == on_a_terminal(30, header, row)
-    assert "20261129-094324-39707e" in on_a_terminal(60, header, row)[-2]
+    ] == printed(table, 30)
+    assert "20261129-094324-39707e" in printed(table, 60)[-2]
 
 
 def test_a_table_whose_widest_column_wraps_between_words_stays_a_table():
-    lines = on_a_terminal(32, ["stage", "what it does"], ["merge", "one model of several parents"])
+    table = screen_table(["stage", "what it does"], [["merge", "one model of several parents"]])
+
+    lines = printed(table, 32)
 
     assert ["merge", "one", "model", "of", "several"] == lines[-3].split()
     assert ["parents"] == lines[-2].split()
+
+
+def test_a_line_wider_than_a_terminal_goes_on_below_itself_and_a_trunk_beside_it():
+    text = "│  ├─ curate [d8cf8d292c23] -> curated 821b\n  1234  /a/path/that/is/wider/than/all"
+
+    assert [
+        "│  ├─ curate [d8cf8d292c23] ->",
+        "│  │    curated 821b",
+        "  1234",
+        "    /a/path/that/is/wider/than/all",
+    ] == printed(text, 32)
+    assert text.split("\n") == printed(text, 32, on_a_terminal=False)
