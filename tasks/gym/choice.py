@@ -268,8 +268,14 @@ _CONNECTIVE = _folded(
 _CONNECTED_LETTER = re.compile(
     r"^((?:\w+ )?)([aeiouy]) (?=(?:could|might|may|can|would|also|seems|works|fits)(?!\w))"
 )
-# "tetapi a juga benar", "แต่ a ก็ถูก": there "a" is no article, while "e também" is "and also"
-_ALSO = r"(?<=(?<!\w)a) (?:juga|cũng|também|también)(?!\w)| (?:ก็|ถูก|ผิด|也|正|[对對错錯])"
+# "tetapi a juga benar", "แต่ a ก็ถูก", "b、a都对": there "a" is no article; "e também" is "and also"
+_ALSO = r"(?<=(?<!\w)a) (?:juga|cũng|também|también)(?!\w)| (?:ก็|ถูก|ผิด|也|都|均|皆|正|[对對错錯])"
+# "b dan a benar", "b e a estão corretas"; in "b e a resposta" it is one.
+_BOTH = (
+    r"(?<=(?<!\w)[b-h] dan a)(?!\w)|(?<=(?<!\w)[b-h] và a)(?!\w)|"
+    r"(?<=(?<!\w)[b-h] e a) (?:estão|são)(?!\w)|"
+    r"(?<=(?<!\w)[b-h] y a) son(?!\w)|(?<=(?<!\w)[b-h] et a) sont(?!\w)"
+)
 _TURN = _folded(
     r"(?<!\w)(?:wait|actually|sorry|correction|on second thought|hmm|maybe|perhaps|alternatively|"
     r"mungkin|maaf|có lẽ|talvez|quizás?|peut être|vielleicht|forse)(?!\w)|"
@@ -362,7 +368,7 @@ _BORDER = re.compile(
     r"(?<=[0-9a-z])(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
 )
 """Between scripts with and without spaces: `选B` is two words."""
-_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w)|{_ALSO})"
+_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w)|{_ALSO}|{_BOTH})"
 _LETTERS = "".join(sorted(_WORD_LETTERS))
 _NAMING = re.compile(
     rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"

@@ -20,6 +20,7 @@ RIGHT = {
         "The answer is not A, but B.",
     ],
     "zh": [
+        "A、C都不正确，所以选B。",
         "**最终答案**\n\nB",
         "### 答案\n**B**",
         "正确答案是B。A描述的是日落，C描述的是草。",
@@ -30,6 +31,7 @@ RIGHT = {
         "答案不是A，而是B。",
     ],
     "id": [
+        "Jawabannya B dan alasannya jelas.",
         "**Jawaban Akhir**\n\nB",
         "### Jawaban:\nB",
         "Jawaban yang benar adalah B. A menggambarkan matahari terbenam, sedangkan C menggambarkan rumput.",
@@ -67,6 +69,7 @@ RIGHT = {
         "Đáp án không phải A, mà là B.",
     ],
     "pt": [
+        "A resposta é B e a explicação é simples.",
         "**Resposta Final**\n\nB",
         "### Resposta:\nB",
         "A resposta correta é B. A opção A descreve o pôr do sol, enquanto a opção C descreve a grama.",
@@ -112,6 +115,9 @@ WRONG = {
         '{"reason": "B is blue", "answer": "A"}',
     ],
     "zh": [
+        "B、A都对",
+        "B和A均可",
+        "A、C都不对，选A",
         "答案是B。但A也正确。",
         "答案是B或A。",
         "答案不是B。",
@@ -119,12 +125,14 @@ WRONG = {
         '{"理由":"B是蓝色","答案":"A"}',
     ],
     "id": [
+        "B dan A benar.",
         "Jawabannya adalah B. Tetapi A juga benar.",
         "Jawabannya B atau A.",
         "Jawabannya bukan B.",
         "Bukan B melainkan A.",
     ],
     "ms": [
+        "B dan A betul.",
         "Jawapannya ialah B. Tetapi A juga betul.",
         "Jawapannya B atau A.",
         "Jawapannya bukan B.",
@@ -137,18 +145,21 @@ WRONG = {
         "ไม่ใช่ B แต่เป็น A",
     ],
     "vi": [
+        "B và A đều đúng.",
         "Đáp án là B. Nhưng A cũng đúng.",
         "Đáp án là B hoặc A.",
         "Đáp án không phải là B.",
         "Không phải B mà là A.",
     ],
     "pt": [
+        "B e A estão corretas.",
         "A resposta é B. Mas A também está correta.",
         "A resposta é B ou A.",
         "A resposta não é B.",
         "Não é B, mas A.",
     ],
     "es": [
+        "B y A son correctas.",
         "La respuesta es B. Pero A también es correcta.",
         "La respuesta es B o A.",
         "La respuesta no es B.",

@@ -104,6 +104,8 @@ _SPELLED = re.compile(
 )
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6}
 _PARTS |= {"seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
+_WITHOUT_ARTICLE = ("half", "quarter")
+"""Parts that are one by themselves; `third` alone is a place in an order."""
 # "half", "three quarters", "two and a half"
 _PART = re.compile(
     rf"(?:(?P<whole>[a-z -]{{3,60}}) and )?(?:(?P<top>an?|{_ONES})[\s-])?"
@@ -265,7 +267,7 @@ def _fraction_in_words(words: str, language: str) -> str:
     if folded in _HALVES.get(primary(language), ()):
         return "1/2"
     match = _PART.fullmatch(folded) if primary(language) == "en" else None
-    if match is None:
+    if match is None or not (match["top"] or match["part"] in _WITHOUT_ARTICLE):
         return ""
     whole = spelled_out(match["whole"]) if match["whole"] else "0"
     if not whole.isdecimal():

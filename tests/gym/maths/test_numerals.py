@@ -143,6 +143,8 @@ def test_an_integer_in_english_words_is_that_integer(written: str, expected: str
         "the one",
         "one of them",
         "someone",
+        "third",
+        "tenth",
         "one " * 50_000,
     ],
 )
