@@ -324,6 +324,7 @@ EXAMPLES = {
 EXAMPLES |= dict.fromkeys(
     ("sample_science", "sample_general", *chains.CELLS, *ecommerce.NAMES), EXAMPLES["prompt_jsonl"]
 )
+EXAMPLES |= dict.fromkeys(sample_hybrid.SWITCHES, EXAMPLES["sample_world"])
 EXAMPLES["environments"] = {"library": "example", "environment": "guess"}
 EXAMPLES["environments"] |= {"domain": "tool_use", "language": "en"}
 NEEDS_ITS_LIBRARY = "bfcl_multi_turn"
@@ -340,7 +341,7 @@ NEEDS_ITS_LIBRARY = "bfcl_multi_turn"
     ],
 )
 def test_a_row_without_a_column_that_the_adapter_needs_is_refused(tmp_path, adapter, column):
-    row = EXAMPLES["sample_world" if adapter in sample_hybrid.SWITCHES else adapter]
+    row = EXAMPLES[adapter]
 
     assert items(tmp_path, adapter, row)
     assert reason(tmp_path, adapter, {name: value for name, value in row.items() if name != column})
