@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from data_schemas.arrow import read_table
 from data_schemas.machine_settings import Precision
 from data_schemas.reports import Comparison, LayerUse, PrecisionReport, PrecisionSlice
-from data_schemas.rollouts import Rollout
+from data_schemas.rollouts import Rollout, RouterTrace
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
@@ -42,7 +42,7 @@ class EngineReading:
 
     logprobs_R: NDArray[np.float32]
     experts_RLK: torch.Tensor
-    """int16: the choices that predict each response token; L is 0 in a dense model."""
+    """int16: the choices that predict each response token; empty in a dense model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,20 @@ def read(engine: RolloutEngine, rollouts: Sequence[Rollout]) -> EngineReadings:
     """Let an engine read responses: log-probabilities at temperature 1, and routes."""
     sequences = [np.concatenate([one.prompt_tokens, one.response_tokens]) for one in rollouts]
     logprobs = engine.score_logprobs(sequences)
+    traces = _traces(engine, rollouts) if engine.num_experts else {}
+    readings = []
+    for one, scores in zip(rollouts, logprobs, strict=True):
+        length, routes = len(one.response_tokens), torch.zeros(0, 0, 0, dtype=torch.int16)
+        if traces:
+            trace = traces[one.problem_id]
+            assert trace is not None, "routes were asked for"
+            routes = torch.from_numpy(trace.experts_TLK[-length:].astype(np.int16))
+        readings.append(EngineReading(scores[-length:], routes))
+    return EngineReadings(readings, engine.num_experts)
+
+
+def _traces(engine: RolloutEngine, rollouts: Sequence[Rollout]) -> dict[str, RouterTrace | None]:
+    """Let an engine with routers read responses again, and record the experts of every token."""
     # A response without its last token is continued by one: the trace is then that of all tokens
     # that the response was drawn from, whatever is drawn now.
     requests = [
@@ -118,14 +132,7 @@ def read(engine: RolloutEngine, rollouts: Sequence[Rollout]) -> EngineReadings:
         seed=0,
         segment_tokens=1,
     )
-    traces = {one.problem_id: one.trace for one in engine.generate(requests, sampling)}
-    readings = []
-    for one, scores in zip(rollouts, logprobs, strict=True):
-        length, trace = len(one.response_tokens), traces[one.problem_id]
-        assert trace is not None, "routes were asked for"
-        routes = torch.from_numpy(trace.experts_TLK[-length:].astype(np.int16))
-        readings.append(EngineReading(scores[-length:], routes))
-    return EngineReadings(readings, engine.num_experts)
+    return {one.problem_id: one.trace for one in engine.generate(requests, sampling)}
 
 
 def slices(

@@ -1,6 +1,7 @@
 """A model beside itself in another precision."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,6 +82,22 @@ def test_a_dense_model_has_no_routes(make_problem):
 
     assert (None, None) == (whole.routes, whole.routed_tokens)
     assert () == layers(dense, dense)
+
+
+def test_a_dense_model_is_read_without_routes_which_vllm_does_not_return(tiny_dense):
+    engine = HFRolloutEngine(tiny_dense)
+    requests = [Request("one", np.arange(5, 15, dtype=np.int32), 1)]
+    rollouts = list(engine.generate(requests, Sampling(max_new_tokens=4, temperature=1.0, seed=1)))
+
+    class WithoutTraces:
+        num_experts, score_logprobs = 0, staticmethod(engine.score_logprobs)
+
+        def generate(self, requests, sampling):
+            yield from (replace(one, trace=None) for one in engine.generate(requests, sampling))
+
+    (one,) = precision.read(WithoutTraces(), rollouts).of_responses
+    assert rollouts[0].logprobs.tolist() == pytest.approx(one.logprobs_R.tolist(), abs=1e-5)
+    assert 0 == one.experts_RLK.numel()
 
 
 def test_a_token_that_overflows_is_left_out(make_problem):
