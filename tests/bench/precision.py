@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     reports = read_precisions(newest(options.store))
     words = ",".join(one.precision for one in reports)
     content = {
-        **evidence_file.origin(f"eachprompt evaluate --precision {words}", MODULE),
+        **evidence_file.origin(f"eachprompt evaluate --model FOLDER --precision {words}", MODULE),
         "precisions": {one.precision: one.model_dump(mode="json") for one in reports},
     }
     write_bytes(options.out, (json.dumps(content, indent=1) + "\n").encode())

@@ -32,7 +32,7 @@ def test_the_numbers_of_a_store_are_kept_with_command_commit_and_code(tmp_path):
     main([str(tmp_path), "--out", str(tmp_path / "found.json")])
 
     found = json.loads((tmp_path / "found.json").read_bytes())
-    assert "eachprompt evaluate --precision bf16" == found["command"]
+    assert "eachprompt evaluate --model FOLDER --precision bf16" == found["command"]
     assert {"command", "commit", "code", "precisions"} == {*found}
     assert report.model_dump(mode="json") == found["precisions"]["bf16"]
 
