@@ -134,7 +134,7 @@ def test_hard_pairs_with_human_labels_are_no_worse_than_measured(problem) -> Non
     ]
 
     # The wrong one has the gold's members in another order.
-    assert accepted[0] >= 174
+    assert accepted[0] >= 201
     assert accepted[1] <= 1
 
 
