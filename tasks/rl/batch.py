@@ -66,11 +66,15 @@ def scalar_advantages(settings: RLSettings, groups: Sequence[CollectedGroup]) ->
     """Advantages [P, G]: a recipe's own, the others group-relative; [0, G] without groups."""
     if not groups:
         return torch.zeros(0, settings.group_size)
-    scores = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
-    advantages_PG = group_relative(settings, groups, scores)
+    width = max(len(entry.group.rollouts) for entry in groups)
+    advantages_PG = torch.zeros(len(groups), width)
+    # Groups of a recipe may have one response each, of which no estimator makes an advantage.
+    if any(entry.advantages is None for entry in groups):
+        scores = [[item.verdict.score for item in entry.group.rollouts] for entry in groups]
+        advantages_PG = group_relative(settings, groups, scores)
     for place, entry in enumerate(groups):
         if entry.advantages is not None:
-            own_G = _padded(entry.advantages, advantages_PG.shape[1], 0.0)
+            own_G = _padded(entry.advantages, width, 0.0)
             advantages_PG[place] = torch.tensor(own_G)
     return advantages_PG
 

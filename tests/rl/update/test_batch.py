@@ -210,3 +210,12 @@ def test_a_group_weighs_what_its_prompt_was_kept_for(settings, entry):
 
     assert [2.0, 2.0, 1.0, 1.0] == build(settings, groups).weights_N.tolist()
     assert [1.0] * 4 == build(settings, [entry([1.0, 0.0]), entry([1.0, 0.0])]).weights_N.tolist()
+
+
+def test_groups_of_one_response_have_the_advantages_of_their_recipe(settings, entry):
+    alone = [
+        dataclasses.replace(entry([1.0], GroupOutcome.NON_ZERO_VARIANCE), advantages=(value,))
+        for value in (0.5, -0.5)
+    ]
+
+    assert [[0.5], [-0.5]] == scalar_advantages(settings, alone).tolist()
