@@ -48,15 +48,15 @@ def slice_lines(reports: Sequence[StepReport]) -> tuple[SliceLine, ...]:
     Means are over the steps in which a slice has the measure; a step counts once, whatever the
     number of its responses.
     """
-    found: dict[str, dict[str, list[float]]] = {}
+    slices: dict[str, dict[str, list[float]]] = {}
     for report in reports:
         for metric, value in report.metrics.items():
             if metric.startswith(SLICES):
                 kind, name, measure = metric.removeprefix(SLICES).split("/")
-                own = found.setdefault(f"{kind}:{name}", {})
+                own = slices.setdefault(f"{kind}:{name}", {})
                 own.setdefault(measure, []).append(value)
-    names = sorted(found, key=lambda name: (not name.startswith("language:"), name))
-    return tuple(_line(name, found[name]) for name in names)
+    names = sorted(slices, key=lambda name: (not name.startswith("language:"), name))
+    return tuple(_line(name, slices[name]) for name in names)
 
 
 def _line(name: str, measures: Mapping[str, Sequence[float]]) -> SliceLine:
