@@ -103,12 +103,15 @@ D.ladder.forEach((m, k) => {
 });
 const pairs = body($("pairs"), ["where", "model", "against", "points", "95 % interval",
   "problems"]);
+// Without its kind, a language of all problems reads as one of the harmful requests.
+const kinds = {harmful: "harmful requests, ", harmless: "harmless requests, ",
+  language: "language ", source: "source ", level: "level ", slice: "slice "};
 D.differences.forEach(d => {
   const sure = d.high < 0 ? "no" : d.low > 0 ? "yes" : "plain";
   const mark = el("span", pts(d.difference), "pill " + sure);
   const [kind, name] = d.suite.split(":");
-  const line = row(pairs, [plain(name || kind), D.models[d.candidate], D.models[d.parent], mark,
-    `${pts(d.low)} to ${pts(d.high)}`, short(d.problems)]);
+  const line = row(pairs, [(kinds[kind] || "") + plain(name || kind), D.models[d.candidate],
+    D.models[d.parent], mark, `${pts(d.low)} to ${pts(d.high)}`, short(d.problems)]);
   line.style.cursor = "pointer";
   line.addEventListener("click", () => show({family: kind === "domain" ? name : "",
     language: kind === "language" ? name : "", kind: d.difference < 0 ? "worse" : "better"}));

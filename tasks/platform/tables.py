@@ -193,9 +193,9 @@ class Sheet:
         return (
             f"<!doctype html><meta charset=utf-8><title>{title}</title>"
             f'<meta name=viewport content="width=device-width"><style>{STYLE}</style>'
-            f"<header><div><h1>{title}</h1></div></header><main>"
+            f"<header><div><h1>{title}</h1></div></header><main style='padding-top:24px'>"
             f"<section><div class='card scroll'>{table}</div></section>"
-            f"<p>{html.escape(self.conditions)}</p></main>"
+            f"<p class=lede style='margin:18px 0'>{html.escape(self.conditions)}</p></main>"
         )
 
     def show(self) -> None:

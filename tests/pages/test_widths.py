@@ -148,3 +148,20 @@ def test_the_exponent_of_an_axis_is_not_over_its_highest_tick(tmp_path: Path):
     (tmp_path / "curve.html").write_text(f"<style>{STYLE}</style><main>{curve}</main>")
 
     assert "" == cut_off(tmp_path / "curve.html", width=500, probe=BROKEN)
+
+
+WHERE = """<script>addEventListener("load", () => {
+const wide = [...document.querySelectorAll("#pairs tbody th")].map(e => e.innerText);
+document.body.textContent = "WIDE[" + wide.join(" | ") + "]"; });</script>"""
+
+
+def test_a_difference_says_of_which_kind_its_slice_is(tmp_path, make_problem, make_samples):
+    settings = EvaluationSettings()
+    evaluated = [
+        (summarise(settings, name, "c" * 64, rows), rows)
+        for name, rows in (("base", make_samples("a", [0.0])), ("rl/one", make_samples("a", [1.0])))
+    ]
+    html = answers.render("Evaluation", evaluated, {"a": make_problem("a")}, {}, settings)
+    (tmp_path / "answers.html").write_bytes(html)
+
+    assert "language en" in cut_off(tmp_path / "answers.html", probe=WHERE)

@@ -26,7 +26,7 @@ def test_a_sheet_in_markdown_has_a_line_per_claim_and_its_conditions():
 def test_a_sheet_as_a_page_is_escaped():
     assert "<title>One &amp; two</title>" in SHEET.page
     assert "<td>A &lt; B</td>" in SHEET.page
-    assert "<p>3 seeds, k3 &lt; 1.</p>" in SHEET.page
+    assert ">3 seeds, k3 &lt; 1.</p>" in SHEET.page
 
 
 def test_a_sheet_on_a_narrow_terminal_has_whole_lines(monkeypatch, capsys):
