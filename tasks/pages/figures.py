@@ -185,8 +185,12 @@ def phases_figure(series: Series, name: str, title: str) -> str:
                 axes.axvline(before + 0.5, color="#cbd3db", lw=1.0, ls=(0, (2, 3)))
             axes.plot(steps, values, color=colour, lw=1.0, alpha=0.4)
             axes.plot(steps, trailing_mean(values), color=colour, lw=2.2, solid_capstyle="round")
+            if len(points) == 1:  # a line of one point is not seen
+                axes.plot(steps, values, "o", color=colour, ms=5)
             before = int(steps[-1])
         _step_axis(axes)
+        if before == 1:
+            axes.set_xlim(0.0, 2.0)
         return _svg(figure, name, title)
 
 
@@ -203,15 +207,20 @@ def uses_figure(layers: Sequence[tuple[str, Series]], name: str) -> str:
         for phase, points in layers[0][1].items():
             if not points:
                 continue
-            steps = before + np.array([step for step, _ in points])
+            steps = before + np.array([step for step, _ in points], dtype=float)
             values = [[value for _, value in series[phase]] for _, series in layers]
             smooth = [trailing_mean(np.array(line)) for line in values]
+            if len(points) == 1:  # an area of one point is not seen: half a step on both sides
+                steps = steps[0] + np.array([-0.5, 0.5])
+                smooth = [np.repeat(line, 2) for line in smooth]
             axes.stackplot(steps, smooth, colors=[colour for colour, _ in layers], lw=0)
             if before:
                 axes.axvline(before + 0.5, color="white", lw=1.6)
-            before = int(steps[-1])
+            before += points[-1][0]
         _step_axis(axes)
         axes.set_ylim(0.0, 100.0)
+        if before == 1:
+            axes.set_xlim(0.0, 2.0)
         return _svg(figure, name, "What generated tokens were used for")
 
 

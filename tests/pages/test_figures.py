@@ -54,6 +54,18 @@ def test_the_second_phase_goes_on_where_the_first_ended():
     assert ">75<" in phases_figure(both, "a", "Reward")
 
 
+def test_a_phase_of_one_step_is_seen_and_its_axis_has_whole_steps():
+    one = {"rl/one": [(1, 30.0)]}
+
+    for svg in (phases_figure(one, "a", "Reward"), uses_figure([("#1a7f5a", one)], "uses")):
+        assert ">1<" in svg
+        assert ">0.9" not in svg
+    assert "#1a7f5a" in uses_figure([("#1a7f5a", one)], "uses")
+    assert phases_figure(one, "a", "Reward").count("<use ") > phases_figure(
+        {"rl/one": [(1, 30.0), (2, 30.0)]}, "a", "Reward"
+    ).count("<use ")
+
+
 def test_the_uses_of_tokens_are_stacked_over_both_phases():
     series = {"rl/one": [(1, 60.0), (2, 40.0)], "rl/two": [(1, 50.0), (2, 50.0)]}
     rest = {"rl/one": [(1, 40.0), (2, 60.0)], "rl/two": [(1, 50.0), (2, 50.0)]}
