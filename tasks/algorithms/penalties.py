@@ -52,11 +52,11 @@ def length_reward(
         0 for all where all responses with a verdict are equally long, or one alone has a verdict.
     """
     decided_N = np.array([one is not None for one in solved_N], dtype=bool)
-    lengths_N = np.asarray(lengths_N, dtype=np.float64)
-    span = np.ptp(lengths_N[decided_N]) if decided_N.any() else 0.0
+    tokens_N = np.asarray(lengths_N, dtype=np.float64)
+    span = np.ptp(tokens_N[decided_N]) if decided_N.any() else 0.0
     if not span:
-        return np.zeros(len(lengths_N))
-    relative_N = 0.5 - (lengths_N - lengths_N[decided_N].min()) / span
+        return np.zeros(len(tokens_N))
+    relative_N = 0.5 - (tokens_N - tokens_N[decided_N].min()) / span
     right_N = np.array([bool(one) for one in solved_N], dtype=bool)
     rewards_N = np.where(right_N, relative_N, np.minimum(0.0, relative_N))
     return np.where(decided_N, rewards_N, 0.0)

@@ -309,9 +309,11 @@ def main(folder: Path) -> dict[str, object]:
     except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
         return {"wrong": f"tokenizer.json: {type(error).__name__}: {error}"}
     settings = _settings(folder)
-    end, listed = settings.get("eos_token"), settings.get("added_tokens_decoder") or {}
+    end, listed = settings.get("eos_token"), settings.get("added_tokens_decoder")
     end = end.get("content") if isinstance(end, dict) else end
-    if end in later - {one.get("content") for one in listed.values() if isinstance(one, dict)}:
+    entries = listed.values() if isinstance(listed, dict) else ()
+    known = [entry.get("content") for entry in entries if isinstance(entry, dict)]
+    if isinstance(end, str) and end in later and end not in known:
         return {"wrong": f"tokenizer.json has no token {end!r}, the eos_token"}
     try:
         return {"highest": highest, "wrong": try_chat(folder)}

@@ -174,8 +174,9 @@ def test_an_end_token_that_is_no_id_is_refused(copy, entry):
         check_model_folder(copy)
 
 
-def test_an_end_token_that_the_tokenizer_does_not_have_is_refused(copy):
-    _edit(copy / "tokenizer_config.json", eos_token="<|end|>")
+@pytest.mark.parametrize("entries", [{}, [["<|end|>"]], {"7": {"content": ["<|end|>"]}}])
+def test_an_end_token_that_the_tokenizer_does_not_have_is_refused(copy, entries):
+    _edit(copy / "tokenizer_config.json", eos_token="<|end|>", added_tokens_decoder=entries)
 
     with pytest.raises(SettingsError, match=r"has no token '<\|end\|>', the eos_token"):
         check_model_folder(copy)
