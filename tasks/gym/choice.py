@@ -247,10 +247,19 @@ _NOT_BUT = _folded(
     r"(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|mais|kundi)\s|แต่(?:เป็น|คือ)?|而是"
     r")\s?(?:(?:rather|sim|sí) )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
 )
-# "because a is red", behind the option in its clause
+_CONCESSIONS = (
+    "even though|even if|although|though|while|whilst|whereas|sedangkan|sementara|manakala|"
+    "walaupun|meskipun|meski|walau|padahal|trong khi|mặc dù|dù|tuy|còn|embora|enquanto|"
+    "ao passo que|se bem que|ainda que|mesmo que|aunque|mientras|si bien|bien que|quoique|"
+    "tandis que|alors que|während|obwohl|wobei|obgleich|mentre|anche se|sebbene|benché|habang|"
+    "samantalang|bagaman|kahit"
+)
+_CONCESSIONS_SPACELESS = "ในขณะที่|ขณะที่|แม้ว่า|แม้|ส่วน|ทั้งที่|[虽雖]然|尽管|儘管"
+# "because a is red", "while a is red", behind the option in its clause
 _REASON = _folded(
     r"(?<!\w)(?:because|since|as|given|over|unlike|rather than|instead of|karena|kerana|sebab|vì|"
-    r"bởi|porque|pois|parce|car|weil|denn|perché|dahil|sapagkat)(?!\w)|เพราะ|เนื่องจาก|因[为為]|由于|由於"
+    rf"bởi|porque|pois|parce|car|weil|denn|perché|dahil|sapagkat|{_CONCESSIONS})(?!\w)|"
+    rf"เพราะ|เนื่องจาก|因[为為]|由于|由於|{_CONCESSIONS_SPACELESS}"
 )
 # "unlike a", "why not a": no second answer
 _CONTRASTED = _folded(
@@ -262,12 +271,28 @@ _CONTRASTED = _folded(
 _SEEMS = re.compile(r"(?<!\w)(?:may|might|could|can) (?:\w+ )?(?:seem|look|appear|sound)(?!\w)")
 # "but a could be right", "although a is red"
 _CONNECTIVE = _folded(
-    r"^(?:(?:but|and|or|though|although|however|yet|while|still|tetapi|tapi|namun|dan|mas|pero|mais|"
-    r"aber|nhưng|pero|ngunit) )+|^(?:แต่|但是?|不[过過])"
+    r"^(?:(?:but|and|or|however|yet|still|then again|since|as|because|tetapi|tapi|namun|dan|mas|"
+    rf"pero|mais|aber|ma|e|nhưng|ngunit|que|{_CONCESSIONS}) )+|"
+    rf"^(?:(?:แต่|但是?|不[过過]|而|{_CONCESSIONS_SPACELESS}) ?)+"
 )
-_CONNECTED_LETTER = re.compile(
-    r"^((?:\w+ )?)([aeiouy]) (?=(?:could|might|may|can|would|also|seems|works|fits)(?!\w))"
+# "b while a could be right", "b mientras que a podría": before such a verb "a" is no article.
+# After "i", "o" and "y" one may stand that is a word: "i could", Spanish "y podría".
+_POSSIBLE = (
+    r"(?<=(?<!\w)[aeu]) (?:could|might|may|would|should|can(?= (?:also|be|work|fit|apply|equally))|"
+    r"must(?= be)|will(?= (?:be|do|work|also))|also|works|fits|seems|applies)(?!\w)"
+    r"(?! (?:\w+ )?(?:seem|look|appear|sound)(?!\w))|"
+    r"(?<=(?<!\w)a) (?:bisa|boleh|dapat|mungkin|barangkali|có (?:thể|lẽ)|pode(?:ria)?|poss[ao]|"
+    r"talvez|podría|puede|pueda|quizás?|peut|pourrait|puisse|könnte|kann|auch|può|potrebbe|"
+    r"ay (?:maaari|pwede)|(?:maaari|pwede)(?:ng)?)(?!\w)|"
+    r" ?(?:อาจ|可能|也[许許]|或[许許]|大概)"
 )
+_MAY_BE = _folded(
+    r" (?:(?:could|might|may)(?: \w+)? be|(?:bisa|boleh) jadi|mungkin|barangkali|có (?:thể|lẽ)|"
+    r"pode(?:ria)? (?:ser|estar)|talvez|podría (?:ser|estar)|puede (?:ser|estar)|pourrait être|"
+    r"könnte|potrebbe essere|ay (?:maaari|pwede))(?!\w)|"
+    r" ?(?:อาจ|可能|也[许許]|或[许許]|大概)"
+)
+"""Behind an option: it is a guess, `b may be right`."""
 # "tetapi a juga benar", "แต่ a ก็ถูก", "b、a都对": there "a" is no article; "e também" is "and also"
 _ALSO = r"(?<=(?<!\w)a) (?:juga|cũng|também|también)(?!\w)| (?:ก็|ถูก|ผิด|也|都|均|皆|正|[对對错錯])"
 # "b dan a benar", "b e a estão corretas"; in "b e a resposta" it is one.
@@ -284,8 +309,10 @@ _TURN = _folded(
 """In an explanation: it may take the answer back, so that it is read like the answer."""
 _AFFIRMED = _folded(
     r"(?<!\w)(?:also|too(?! \w)|as well|equally|either|both|could|might|may|possible|plausible|"
-    r"valid|acceptable|correct|right|true|fits?|works?|juga|benar|tepat|bisa|boleh|cũng|đúng|también|também|"
-    r"puede|pode|correct[ao]|cert[ao]|aussi|peut|auch|kann|richtig|anche|rin|din|tama)(?!\w)|"
+    r"valid|acceptable|correct|right|true|fits?|works?|juga|benar|tepat|betul|bisa|boleh|cũng|đúng|"
+    r"có thể|também|también|puede|pueda|podría|pode|poderia|possa|correct[ao]|correcte|cert[ao]|"
+    r"aussi|peut|pourrait|puisse|juste|auch|kann|könnte|richtig|anche|può|potrebbe|giust[ao]|"
+    r"corrett[ao]|rin|din|tama|maaari(?:ng)?|pwede(?:ng)?)(?!\w)|"
     r"ก็|ได้|ถูก|也|正[确確]|可以"
 )
 """In a clause about another option that denies nothing: it is offered beside the answer."""
@@ -323,7 +350,8 @@ _HYPOTHESIS = re.compile(
 """Before a marker in its clause: nothing is announced."""
 # "so option", "therefore (", "选项", "所以"
 _BEFORE_LETTER = re.compile(
-    r"(?:(?:so|thus|hence|therefore|then|and|the|only|option|choice|answer|letter|that|means|opção|opción|"
+    r"(?:(?:so|thus|hence|therefore|then|and|the|only|options?|choices?|answers?|letter|that|means|"
+    r"opção|opción|"
     r"pilihan|opsi|jawa[bp]an|lựa chọn|phương án|đáp án|antwort|réponse|respuesta|resposta|"
     r"risposta|alternativa|"
     r"letra|l option|opzione|l opzione|also|daher|ist|jadi|maka|logo|portanto|donc|quindi|vậy|"
@@ -341,7 +369,8 @@ _OR = "or|nor|atau|ataupun|ou|o|oder|hoặc"
 _JOINERS = ("&", *_AND.split("|"), *_OR.split("|"))
 _COMMAS = re.compile(
     rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-z]\)?"
-    rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot)(?!\w)))"
+    rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot|salah|đều|são|"
+    r"estão|son|sont|sind)(?!\w)|[都均皆]))"
 )
 """Commas of a list of letters, which end no clause: `A, C and D are wrong`."""
 _DOTS = re.compile(r"(?<![a-z0-9])([a-h])、(?=[a-h](?![a-z0-9]))")
@@ -357,6 +386,9 @@ _LETTER_ALONE = re.compile(
     rf"(?<!\w)([{''.join(sorted(_WORD_LETTERS))}])(?=[*_\"”`]|\s+[-\u2013\u2014]\s)"
 )
 """Such a letter with a sign after it, which no word has."""
+_COPULA = r"(?:(?:is|é|es|est|ist|è|adalah|ialah|là|ay)(?!\w)|คือ|เป็น|是)"
+_SUBJECT = re.compile(rf"\(([a-h])\) ?(?={_COPULA})")
+"""A letter in brackets whose clause goes on: `(A) is red`."""
 _AFTER_LETTER = (
     "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil|"
     "but|sondern|sino|mais|mas|melainkan|tetapi|mà|แต่เป็น|แต่|项|項"
@@ -368,7 +400,7 @@ _BORDER = re.compile(
     r"(?<=[0-9a-z])(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
 )
 """Between scripts with and without spaces: `选B` is two words."""
-_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w)|{_ALSO}|{_BOTH})"
+_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{_AND})(?!\w)|{_ALSO}|{_BOTH}|{_POSSIBLE})"
 _LETTERS = "".join(sorted(_WORD_LETTERS))
 _NAMING = re.compile(
     rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"
@@ -443,7 +475,7 @@ def _decide(gold: MultipleChoice, asserted: str) -> Verdict:
     named = [span for span in mentions if not _inside(span, spans)]
     right = [span for span in named if span[0] < until or not _is_letter(asserted, span)]
     denied = _denied(asserted, [*spans, *right]) | _explained_away(asserted, spans, right)
-    denied |= _beside_denied(asserted, rivals, denied)
+    denied |= _refuted(asserted, spans) | _beside_denied(asserted, rivals, denied)
     for name, span in rivals:
         if span not in denied:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
@@ -466,6 +498,7 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
     text = _STYLE.sub(
         "", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", plain(without_container(answer))))
     ).replace("c'est", "est")
+    text = _SUBJECT.sub(r" \1 ", text)
     text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names, text = set[str]().union(*options), _without_labels(text, options)
@@ -474,7 +507,8 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
     goes_through = {_option_of(head.strip(), options) for head in heads} >= {*range(len(options))}
     regions = ["" if goes_through else clauses(_opening(text, names))]
     for place, (start, end, option) in enumerate(result):
-        lead = clauses(_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1])
+        # With a word behind it the lead keeps its border: in "A is not, choose B" B is not denied.
+        lead = clauses(f"{_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1]} 0")[:-1]
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
         following = text[end:] if last else _sentence(text, end, result[place + 1][0])
@@ -508,12 +542,40 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
         return region
     rest = (parts[len(leading) - 1].removeprefix(leading[-1]), *parts[len(leading) :])
     others = [name for place, option in enumerate(options) if place != chosen for name in option]
-    if not _goes_through_all(rest, options) and any(
-        _takes_back(part.strip(), options[chosen], others) for part in rest
-    ):
-        # There "but a could be right" begins with option A, not with an article.
-        return " | ".join(_CONNECTED_LETTER.sub(r"\1\2 | ", part) for part in parts)
-    return " | ".join(leading)
+    if _goes_through_all(rest, options):
+        return " | ".join(leading)
+    explanation = [part.strip() for part in rest if part.strip()]
+    withdrawals = [
+        not any(_states_wording(part, option) for option in options)
+        and _takes_back(part, options[chosen], others)
+        for part in explanation
+    ]
+    if not any(withdrawals):
+        return " | ".join(leading)
+    letters = _WORD_LETTERS.intersection(others)
+    pairs = zip(explanation, withdrawals, strict=True)
+    clauses_behind = (
+        _lettered(part, letters) if withdrawal else part for part, withdrawal in pairs
+    )
+    return " | ".join((*leading, *clauses_behind))
+
+
+def _states_wording(clause: str, names: Collection[str]) -> bool:
+    """Say whether a clause only says what an option is: `a is red` of an option (A) red."""
+    stated = _CONNECTIVE.sub("", clause).strip()
+    letters = "|".join(re.escape(name) for name in names if len(name) == 1)
+    words = "|".join(re.escape(name) for name in names if len(name) > 1)
+    return bool(letters and words) and any(
+        re.fullmatch(rf"(?:{first}) ?{_COPULA} ?(?:{last})", stated) is not None
+        for first, last in ((letters, words), (words, letters))
+    )
+
+
+def _lettered(clause: str, letters: Collection[str]) -> str:
+    """Divide a clause behind the letter that it begins with: there "a" is an option, no article."""
+    stated = _CONNECTIVE.sub("", clause).strip()
+    first, _, rest = stated.partition(" ")
+    return f"{first} | {rest}" if first in letters and rest else clause
 
 
 def _without_labels(text: str, options: Sequence[Collection[str]]) -> str:
@@ -581,6 +643,7 @@ def _goes_through_all(parts: Sequence[str], options: Sequence[Collection[str]]) 
 def _opening(text: str, names: Collection[str]) -> str:
     """Return the option that a text begins with, unless it begins with a list of options."""
     first = clauses(text[:WINDOW]).partition("|")[0].strip()
+    first = _REASON.split(first, maxsplit=1)[0].strip() or first
     if first.count(" ") >= MAX_SHORT and _GOES_ON.match(clauses(text[:WINDOW]).removeprefix(first)):
         return ""  # the wording of an option in a sentence about it
     if _FIRST_PART.match(text) and _SECOND_PART.search(text):
@@ -690,19 +753,39 @@ def _explained_away(text: str, others: Sequence[_Span], right: Sequence[_Span]) 
     There a denial may follow them, and holds for all of a list: `B. A, C and D are incorrect`.
     """
     end = text.find("|", min(right)[1]) if right else -1
-    lists: list[list[_Span]] = []
-    for span in sorted(span for span in others if span[0] > end >= 0):
-        if lists and _LISTED.fullmatch(text[lists[-1][-1][1] : span[0]]):
-            lists[-1].append(span)
-        else:
-            lists.append([span])
     return {
         span
-        for spans in lists
+        for spans in _lists(text, [span for span in others if span[0] > end >= 0])
         if EVERY_LANGUAGE.before.search(_around(text, spans[0])[0])
         or _is_denied_by(_around(text, spans[-1])[1])
         for span in spans
     }
+
+
+def _lists(text: str, spans: Sequence[_Span]) -> list[list[_Span]]:
+    """Return the options in lists, as in `A, C and D`; one that stands alone is a list too."""
+    lists: list[list[_Span]] = []
+    for span in sorted(spans):
+        if lists and _LISTED.fullmatch(text[lists[-1][-1][1] : span[0]]):
+            lists[-1].append(span)
+        else:
+            lists.append([span])
+    return lists
+
+
+def _refuted(text: str, spans: Sequence[_Span]) -> set[_Span]:
+    """Return the options of clauses that say no more of them than that they are wrong.
+
+    So begins "A and C are wrong, so B"; a question, "A is wrong?", says nothing.
+    """
+    refuted: set[_Span] = set()
+    for options in _lists(text, spans):
+        lead = text[: options[0][0]].rpartition("|")[2].strip()
+        after, _, following = text[options[-1][1] :].partition("|")
+        is_question = "?" in after or following.lstrip().startswith("?")
+        if _BEFORE_LETTER.fullmatch(lead) and not is_question and _is_denied_by(f"{after}|"):
+            refuted |= {*options}
+    return refuted
 
 
 def _beside_denied(
@@ -741,7 +824,7 @@ def _is_hedged(text: str, span: _Span, *, asks: bool) -> bool:
     if asks:
         after = after.lstrip(" ?|")
     hedged = HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after) or OR_BEFORE.search(before)
-    return hedged is not None
+    return bool(hedged or _MAY_BE.match(after))
 
 
 def _around(text: str, span: _Span) -> tuple[str, str]:

@@ -277,6 +277,60 @@ WRONG_NAMED = {
     ],
 }
 
+POSSIBLE = {
+    "en": [
+        "B while A could be right too",
+        "The answer is B and A could also be right",
+        "B, then again A could be right",
+        "B though A would also fit",
+        "B while I think A could be right too",
+        "B since A could be right too",
+        "A is wrong; B may be right",
+    ],
+    "zh": ["B，A可能也对", "答案是B，A或许也对", "B可能是对的"],
+    "id": ["B sedangkan A bisa juga benar", "Jawabannya B, A bisa jadi benar"],
+    "ms": ["B manakala A boleh juga betul", "B walaupun A boleh jadi betul"],
+    "th": ["B ในขณะที่ A อาจถูกด้วย", "คำตอบคือ B แต่ A อาจถูกเหมือนกัน"],
+    "vi": ["B trong khi A có thể đúng", "B, A có lẽ cũng đúng"],
+    "pt": ["B enquanto A pode estar certa também", "A resposta é B, embora A possa estar correta"],
+    "es": ["B, aunque A puede ser correcta", "B si bien A podría ser correcta"],
+    "tl": ["Ang sagot ay B, pero A ay pwede ring tama", "B habang A ay maaaring tama rin"],
+    "fr": ["La réponse est B, alors que A pourrait être correcte"],
+    "de": ["B, während A auch richtig sein könnte"],
+    "it": ["La risposta è B, anche se A potrebbe essere corretta"],
+}
+"""A second option, or the right one, is said to be possible: "a" is a letter there, no article."""
+DISMISSED = {
+    "en": [
+        "B while A is wrong",
+        "B whereas A is red",
+        "B even though A would seem simpler",
+        "B while A could not be right",
+        "The answer is B, while A might seem plausible.",
+        "Answer: B. A is red; C is green.",
+        "Answer: B. (A) is red; (C) is green.",
+        "A and C are wrong, so B",
+        "Options A and C are wrong. B.",
+    ],
+    "zh": ["A、C都不对，选B", "A,C都不对,选B", "A不对，C也不对，选B", "B，而A是错的"],
+    "id": ["A, C salah; jawabannya B", "A dan C salah, pilih B", "B sedangkan A salah"],
+    "th": ["A และ C ผิด ตอบ B", "B ส่วน A ผิด"],
+    "vi": ["A và C sai, chọn B", "B trong khi A sai"],
+    "pt": ["A e C estão erradas, escolho B", "B, enquanto A está errada"],
+    "es": ["A y C son incorrectas, elijo B", "B, mientras que A es incorrecta"],
+    "de": ["B, obwohl A verlockend ist"],
+}
+"""The other options are told apart or denied, before or behind the right one."""
+REFUTED_TOO_LITTLE = {
+    "en": [
+        "A is wrong? B or C",
+        "A is not wrong, so B",
+        "A and B are wrong, so B",
+        "A is wrong, so C",
+    ],
+    "zh": ["A不对，B也不对", "A不对吗？选B或A"],
+}
+
 
 def texts_with(
     problem, texts: dict[str, list[str]], language: str, score: float | None, gold: dict = GOLD
@@ -318,3 +372,20 @@ def test_an_option_alone_is_read_in_every_language(problem, language: str) -> No
     (verdict,) = score_batch([one], ["Answer: B"])
 
     assert "correct" == verdict.reason
+
+
+@pytest.mark.parametrize("language", sorted(POSSIBLE))
+@pytest.mark.parametrize("gold", [GOLD, NAMED])
+def test_an_option_that_may_be_right_as_well_is_not_paid(problem, language: str, gold) -> None:
+    assert [] == texts_with(problem, POSSIBLE, language, 0.0, gold)
+
+
+@pytest.mark.parametrize("language", sorted(DISMISSED))
+@pytest.mark.parametrize("gold", [GOLD, NAMED])
+def test_other_options_that_are_dismissed_leave_the_right_one(problem, language: str, gold) -> None:
+    assert [] == texts_with(problem, DISMISSED, language, 1.0, gold)
+
+
+@pytest.mark.parametrize("language", sorted(REFUTED_TOO_LITTLE))
+def test_options_that_are_refuted_in_part_prove_none(problem, language: str) -> None:
+    assert [] == texts_with(problem, REFUTED_TOO_LITTLE, language, 0.0)
