@@ -156,8 +156,12 @@ _REWRITES = tuple(
             r"boxed|fbox)\s*\{([^{}]*)\}",
             r"\1",
         ),
-        # "(1, 2)^T" is written for a column
-        ("^", r"(?<=\))\s*\^\s*\{?\s*(?:\\top|\\intercal|\\mathsf\s*\{?T\}?|T)\s*\}?\s*$", ""),
+        # "(1, 2)^T" is written for a column; "(AB)^T" is another matrix than AB
+        (
+            "^",
+            r"(\([^()]*,[^()]*\))\s*\^\s*\{?\s*(?:\\top|\\intercal|\\mathsf\s*\{?T\}?|T)\s*\}?\s*$",
+            r"\1",
+        ),
         # The bar of a segment's name; that of a conjugate or a complement is kept.
         ("\\", r"\\(?:overline|bar)\s*\{\s*([A-Z]{2,}'*)\s*\}", r"\1"),
         ("{", r"^\{([^{},]*)\}$", r"\1"),

@@ -11,7 +11,9 @@ from functools import lru_cache
 
 from tasks.gym.maths import units
 from tasks.gym.maths.compare import PERIOD, has_pi, is_share, rational
+from tasks.gym.maths.described import points_of
 from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
+from tasks.gym.maths.matrices import has_matrices
 from tasks.gym.maths.parse import Answer, parse
 
 # "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
@@ -174,6 +176,7 @@ class AnswerForm:
     """"radians", "degrees", or "any" where an angle is asked for."""
     vector: bool = False
     ratio: bool = False
+    matrices: bool = False
     letters: frozenset[str] = frozenset()
     """Single letters of its text: its unknowns, and words."""
     calls: frozenset[str] = frozenset()
@@ -199,6 +202,7 @@ class AnswerForm:
             angle=_angle(text, folded),
             vector=_asks(_VECTOR, text, folded),
             ratio=_asks(_RATIO, text, folded),
+            matrices=has_matrices(text),
             letters=frozenset(_LETTER.findall(_ASSIGNED.sub(" ", text)))
             - frozenset(_ASSIGNED.findall(text)),
             calls=frozenset(_calls(text)),
@@ -227,6 +231,8 @@ class AnswerForm:
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
+        points = points_of(f"{answer.text} {answer.condition}".strip())
+        answer = parse(points) if points else answer
         if self.ratio or gold.kind == "ratio":
             answer = _to(answer)
         if answer.kind == "date" and _WHEN.search(self.words) and _YEAR.fullmatch(gold.text):

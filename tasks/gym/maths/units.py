@@ -158,7 +158,7 @@ def agree(gold: frozenset[str], other: frozenset[str]) -> bool:
     if not gold or not other or gold == other:
         return True
     gold, other = _specific(gold, other), _specific(other, gold)
-    return _measures(gold) == _measures(other) and (gold <= other or other <= gold)
+    return measures(gold) == measures(other) and (gold <= other or other <= gold)
 
 
 def _specific(words: frozenset[str], other: frozenset[str]) -> frozenset[str]:
@@ -170,7 +170,8 @@ def _specific(words: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     return words
 
 
-def _measures(words: frozenset[str]) -> frozenset[str]:
+def measures(words: frozenset[str]) -> frozenset[str]:
+    """Return the words of a unit that are measures, as hours and euros are."""
     return frozenset(word for word in words if word.partition("^")[0] in _MEASURES)
 
 

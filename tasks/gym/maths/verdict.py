@@ -2,7 +2,7 @@
 
 The verifiers differ in where they search, not in how they interpret an expression. A response
 cannot cause an abstention: an answer that cannot be parsed or compared in time is wrong. Only a
-gold that cannot be read is an abstention.
+gold that cannot be read, or that leaves open whether an answer is right, is an abstention.
 """
 
 import re
@@ -18,13 +18,14 @@ from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.folding import visible
 from tasks.gym.json_answer import without_container
-from tasks.gym.maths import symbolic
+from tasks.gym.maths import matrices, symbolic
 from tasks.gym.maths.compare import rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
+from tasks.gym.maths.undecided import undecided
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.workers import WorkerFailure, WorkerTimeout
@@ -39,6 +40,8 @@ TIMEOUT_S = 10.0
 SHOWN = 80
 """Most characters of an answer in a verdict's detail."""
 SHOWN_ANSWERS = 4
+ANOTHER_EVENT = "another event"
+ECHO = "a formula of the problem"
 MAX_VALUE = 200
 """Most characters of a gold that is a value; a longer one is a solution."""
 
@@ -173,9 +176,9 @@ def _compared(
     results = list[tuple[Place, Answer]]()
     comparisons = list[_Comparison]()
     for place, theirs in answers:
-        one = _Comparison(False, "another event")
+        one = _Comparison(False, ANOTHER_EVENT)
         if not form.is_another_call(place.sentence or place.text):
-            one = _Comparison(False, "a formula of the problem")
+            one = _Comparison(False, ECHO)
             spelling = parse(place.text, language)
             if spelling.text == whole.text or not form.is_echo(place.text, gold):
                 one = compare(ours, theirs)
@@ -183,9 +186,30 @@ def _compared(
         alone = compare(ours, bare) if bare and one.equal is not True else one
         if bare and alone.equal:
             one, theirs = alone, bare
+        if one.how not in (ANOTHER_EVENT, ECHO):
+            one = _settled(ours, theirs, form, one)
         results.append((place, theirs))
         comparisons.append(one)
     return results, comparisons
+
+
+def _settled(ours: Answer, theirs: Answer, form: AnswerForm, one: _Comparison) -> _Comparison:
+    """Correct a comparison where values are not all: of matrices, and what a gold leaves open."""
+    if ours.text != theirs.text and (form.matrices or matrices.has_matrices(ours.text)):
+        one = _with_matrices(ours, theirs, one)
+    if one.equal is not False:
+        return one
+    why = undecided(ours, theirs, form.words)
+    return _Comparison(None, why) if why else one
+
+
+def _with_matrices(ours: Answer, theirs: Answer, one: _Comparison) -> _Comparison:
+    if not matrices.has_products(ours) and not matrices.has_products(theirs):
+        return one
+    equal = matrices.agree(ours, theirs)
+    if equal is None:  # what does not even agree as numbers is not the same
+        return _Comparison(None, "a product of matrices") if one.equal else one
+    return _Comparison(equal, "matrices")
 
 
 def _lacking(chain: Sequence[str], response: str) -> str:

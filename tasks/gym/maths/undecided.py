@@ -1,0 +1,148 @@
+r"""Golds that leave open whether an answer is right: nothing compares them by value.
+
+Four forms, each an abstention and no refusal: a sentence, which other words say as well; an
+identity, of which the task wants one of several (`insert signs so that ... holds`); things that
+neither problem nor answer calls as the gold does; and conditions in words on parameters that the
+answer calls by other letters. What has another value than one of the last three is wrong.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+
+from tasks.gym.maths import units
+from tasks.gym.maths.compare import same
+from tasks.gym.maths.latex_terms import LatexTerm, parse_term, renamed, symbols
+from tasks.gym.maths.parse import Answer
+
+MAX_PARAMETERS = 3
+SENTENCE_WORDS, SHORT_SENTENCE_WORDS = 6, 4
+"""Least words of a sentence, and of one that has a verb of `_VERB`."""
+_VERB = re.compile(
+    r"(?<!\w)(?:is|are|was|were|will|would|must|can|cannot|could|has|have|does|do|any|every)(?!\w)"
+)
+SENTENCE = "the gold is a sentence"
+IDENTITY = "the gold is an identity, of which a task has several"
+THINGS = "the gold calls things otherwise than the problem"
+CONDITIONS = "the gold has conditions in words on its parameters"
+
+
+def undecided(gold: Answer, other: Answer, question: str) -> str:
+    """Say why the gold does not decide on an answer that is not the same; '' if it does.
+
+    Args:
+        gold: the right answer.
+        other: the answer, which differs from it.
+        question: the text of the problem; '' if it is not known.
+    """
+    if _is_sentence(gold):
+        return SENTENCE
+    if _is_identity(gold, other):
+        return IDENTITY
+    if question and _calls_things_otherwise(gold, other, question.casefold()):
+        return THINGS
+    return CONDITIONS if _has_other_parameters(gold, other) else ""
+
+
+def _is_sentence(gold: Answer) -> bool:
+    """Say whether a gold, or an item of its list, is a sentence and no name."""
+    if gold.kind != "words":
+        return gold.kind == "list" and any(map(_is_sentence, gold.parts))
+    words = gold.text.split()
+    least = SHORT_SENTENCE_WORDS if _VERB.search(gold.text) else SENTENCE_WORDS
+    return len(words) >= least
+
+
+def _is_identity(gold: Answer, other: Answer) -> bool:
+    """Say whether the gold is an identity in unknowns and the answer has the value of its sides."""
+    if gold.kind != "equation" or len(gold.parts) != 2 or other.kind not in ("value", "equation"):
+        return False
+    sides = [_term(part) for part in gold.parts]
+    theirs = [_term(part) for part in other.parts] or [_term(other)]
+    terms = [term for term in (*sides, *theirs) if term is not None]
+    if len(terms) < len(sides) + len(theirs) or not all(map(symbols, terms)):
+        return False
+    first, *rest = (Answer("value", str(place), term=term) for place, term in enumerate(terms))
+    return all(same(first, one) is True for one in rest)
+
+
+def _term(answer: Answer) -> LatexTerm | None:
+    """Return the term of a side, of which `a : b` is a quotient."""
+    return answer.term or parse_term(answer.text.replace("\\div", "/").replace(":", "/"))
+
+
+def _calls_things_otherwise(gold: Answer, other: Answer, question: str) -> bool:
+    """Say whether all values agree, but for nouns of the gold that are not in the problem."""
+    ours, theirs = gold.parts or (gold,), other.parts or (other,)
+    if gold.kind != other.kind or len(ours) != len(theirs):
+        return False
+    foreign = False
+    for a, b in zip(ours, theirs, strict=True):
+        bare = replace(a, unit=frozenset[str](), text="gold")
+        if same(bare, replace(b, unit=frozenset[str](), text="answer")) is not True:
+            return False
+        only_gold, only_other = a.unit - b.unit, b.unit - a.unit
+        if units.agree(a.unit, b.unit):
+            continue
+        if not only_gold or units.measures(only_gold | only_other):
+            return False  # hours are no minutes
+        if any(word in question for word in only_gold) or not all(
+            word in question for word in only_other
+        ):
+            return False
+        foreign = True
+    return foreign
+
+
+def _has_other_parameters(gold: Answer, other: Answer) -> bool:
+    """Say whether the formulas are one but for the letters that their conditions are about."""
+    ours, theirs = _formula(gold), _formula(other)
+    if ours is None or theirs is None:
+        return False
+    (mine, my_condition), (yours, your_condition) = ours, theirs
+    first, second = _about(mine, my_condition), _about(yours, your_condition)
+    if not 0 < len(first) == len(second) <= MAX_PARAMETERS or first == second:
+        return False
+    marks = [f"\\theta_{place}" for place in range(len(first))]
+    gold_term = _with_names(mine, first, marks)
+    return any(
+        _are_one(gold, gold_term, other, _with_names(yours, order, marks))
+        for order in permutations(second)
+    )
+
+
+def _formula(answer: Answer) -> tuple[LatexTerm, str] | None:
+    """Return a formula and what is said in words of its letters; None without words."""
+    main, *rest = answer.parts if answer.kind == "list" else (answer,)
+    words = " ".join((main.condition, *(part.text for part in rest)))
+    plain = main.term is not None and all(not part.term and not part.name for part in rest)
+    says = re.search(r"[A-Za-z]{3}", re.sub(r"\\(?!text)[A-Za-z]+", "", words))
+    return (main.term, words) if plain and main.term and says else None
+
+
+def _about(term: LatexTerm, condition: str) -> list[str]:
+    """Return the letters of a formula of which the words behind it say something."""
+    return sorted(
+        name
+        for name in symbols(term)
+        if re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", condition)
+    )
+
+
+def _with_names(term: LatexTerm, old: Sequence[str], new: Sequence[str]) -> LatexTerm:
+    for before, after in zip(old, new, strict=True):
+        term = renamed(term, before, after)
+    return term
+
+
+def _are_one(gold: Answer, ours: LatexTerm, other: Answer, theirs: LatexTerm) -> bool:
+    """Compare formulas, `f(x)` and `f(n)` by their own arguments."""
+    names = [
+        (answer.parts[0] if answer.kind == "list" else answer).name for answer in (gold, other)
+    ]
+    a, b = (
+        Answer("value", name, term=term, name=name)
+        for name, term in zip(names, (ours, theirs), strict=True)
+    )
+    return same(replace(a, text="gold"), replace(b, text="answer")) is True

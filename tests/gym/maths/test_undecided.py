@@ -1,0 +1,150 @@
+r"""Golds that leave open whether an answer is right, and products that do not commute."""
+
+import json
+
+import pytest
+
+from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.verdicts import Verdict
+from tasks.gym.maths import final_answer
+from tasks.gym.maths.described import points_of
+from tasks.gym.maths.undecided import CONDITIONS, IDENTITY, SENTENCE, THINGS
+
+SIGNS = r"Insert signs in $a \; a \; a \; a = (a+1)(a-1)$ so that it holds for all $a$."
+FRUIT = "There are apples, pears and plums in a box. How many of each?"
+MATRICES = r"Let $A$, $B$ and $P$ be invertible matrices. Simplify."
+
+
+def verdict(gold: str, answer: str, question: str = "Find it.") -> Verdict:
+    problem = Problem(
+        id="test/1",
+        domain=Domain.MATHS,
+        language="en",
+        messages=(Message(role=Role.USER, content=question),),
+        verifier="final_answer",
+        answer=json.dumps({"value": gold}),
+        source="test",
+        source_row="0",
+    )
+    return final_answer.verify(problem, f"\\boxed{{{answer}}}")
+
+
+@pytest.mark.parametrize(
+    ("gold", "right", "question", "why"),
+    [
+        ("a * a - a : a = (a+1)(a-1)", r"a \cdot a - a \div a", SIGNS, IDENTITY),
+        ("x^2 - 1 = (x - 1)(x + 1)", "(x - 1)(1 + x)", "Write it as a product.", IDENTITY),
+        (
+            r"4 \text{ apples}, 6 \text{ quinces}, 2 \text{ plums}",
+            r"4 \text{ apples}, 6 \text{ pears}, 2 \text{ plums}",
+            FRUIT,
+            THINGS,
+        ),
+        (r"6 \text{ quinces}", r"6 \text{ pears}", FRUIT, THINGS),
+        (
+            "$f(x)=a x+b$, where $b$ is an arbitrary integer and $a$ a positive one",
+            r"f(n) = cn + d \text{ where } c \text{ is positive and } d \text{ any integer}",
+            "Find all such $f$ of $a$ and $b$.",
+            CONDITIONS,
+        ),
+        ("Petya will receive the last token.", r"\text{Petya}", "Who?", SENTENCE),
+        (r"\text{Any odd number of participants}", r"\text{odd}", "How many?", SENTENCE),
+    ],
+)
+def test_a_gold_that_leaves_an_answer_open_is_an_abstention(
+    gold: str, right: str, question: str, why: str
+) -> None:
+    result = verdict(gold, right, question)
+
+    assert "gold_unreadable" == result.reason
+    assert why in result.detail
+
+
+@pytest.mark.parametrize(
+    ("gold", "wrong", "question"),
+    [
+        ("a * a - a : a = (a+1)(a-1)", r"a \cdot a + a \div a", SIGNS),
+        ("a * a - a : a = (a+1)(a-1)", "5", SIGNS),
+        ("xy = 6", "x + y", "Give the curve."),
+        (
+            r"4 \text{ apples}, 6 \text{ quinces}, 2 \text{ plums}",
+            r"4 \text{ apples}, 5 \text{ pears}, 3 \text{ plums}",
+            FRUIT,
+        ),
+        (r"6 \text{ pears}", r"6 \text{ plums}", FRUIT),
+        (r"6 \text{ hours}", r"6 \text{ minutes}", "How many minutes?"),
+        (
+            "$f(x)=a x+b$, where $b$ is an arbitrary integer and $a$ a positive one",
+            r"f(n) = cn^2 + d \text{ where } c \text{ is positive and } d \text{ any integer}",
+            "Find all such $f$.",
+        ),
+        ("New York City", r"\text{Boston}", "Where?"),
+        ("odd", "even", "Which?"),
+    ],
+)
+def test_another_value_is_wrong_all_the_same(gold: str, wrong: str, question: str) -> None:
+    assert 0.0 == verdict(gold, wrong, question).score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "score"),
+    [
+        ("AB", "BA", 0.0),
+        ("A^{-1}B", "BA^{-1}", 0.0),
+        ("B^{-1}A^{-1}", "A^{-1}B^{-1}", 0.0),
+        ("A^2+2AB+B^2", "(A+B)^2", 0.0),
+        ("(AB)^T", "A^TB^T", 0.0),
+        ("X=A^{-1}B", "X=BA^{-1}", 0.0),
+        ("B^{-1}A^{-1}", "(AB)^{-1}", 1.0),
+        ("(AB)^T", "B^TA^T", 1.0),
+        ("A^2+AB+BA+B^2", "(A+B)^2", 1.0),
+        ("A^2-I", "(A-I)(A+I)", 1.0),
+        (r"\frac{1}{2}(A+A^T)", r"\frac{A^T+A}{2}", 1.0),
+        ("I", "AA^{-1}", 1.0),
+        ("2A", "A+A", 1.0),
+        ("kA", "Ak", 1.0),
+        ("A^{-1}", r"\frac{1}{A}", None),
+        ("A^{-1}B", r"\frac{B}{A}", None),
+        (r"\{AB, BA\}", r"\{BA, AB\}", None),
+        ("6", r"3 \times 2", 1.0),
+    ],
+)
+def test_products_of_matrices_do_not_commute(gold: str, answer: str, score: float | None) -> None:
+    assert score == verdict(gold, answer, MATRICES).score
+
+
+def test_letters_are_numbers_where_no_matrix_is_named() -> None:
+    assert 1.0 == verdict("AB", "BA", "The legs are A and B. Twice the area?").score
+    assert 1.0 == verdict("A^{-1}", r"\frac{1}{A}").score
+
+
+def test_a_transpose_is_another_matrix_and_a_column_a_point() -> None:
+    assert 0.0 == verdict("(AB)^T", "(AB)", MATRICES).score
+    assert 1.0 == verdict("(1, 2)", "(1, 2)^T").score
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        (r"(x, y) \text{ with each } x, y \in \{1, -1\} \text{ and an even number of } -1's",
+         "(1,1), (-1,-1)"),
+        (r"(\pm 1, \pm 2) \text{ with exactly one minus sign}", "(1,-2), (-1,2)"),
+        (r"(x, y) \text{ where } x, y \in \{0, 1\} \text{ and at most one } 1",
+         "(0,0), (0,1), (1,0)"),
+        (r"(x, y) \text{ where } x \in \{0, 1\}", ""),
+        (r"(x, y) \text{ where } x, y \in \{0, 1\} \text{ and } x < y", ""),
+        (r"(x, y) \text{ where } x, y \in \{0, 1\} \text{ and a prime number of } 1's", ""),
+    ],
+)  # fmt: skip
+def test_points_that_are_described_are_written_out(text: str, points: str) -> None:
+    assert points == points_of(text)
+
+
+def test_a_described_set_is_compared_with_its_points_from_both_sides() -> None:
+    listed = "(1,1,1), (1,-1,-1), (-1,1,-1), (-1,-1,1)"
+    even = r"(x,y,z) \text{ with each } x,y,z \in \{1,-1\} \text{ and an even number of } -1's"
+
+    assert 1.0 == verdict(listed, even).score
+    assert 1.0 == verdict(even, listed).score
+    assert 0.0 == verdict(listed, even.replace("even", "odd")).score
+    assert 0.0 == verdict(listed, r"(x,y,z) \text{ with each } x,y,z \in \{1,-1\}").score
