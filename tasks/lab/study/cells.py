@@ -30,6 +30,7 @@ from tasks.algorithms.intervals import Interval
 from tasks.errors import DataError
 from tasks.lab.study import crossed_bootstrap
 from tasks.lab.study.crossed_bootstrap import AccuracyCurve
+from tasks.lab.study.measures import STEADINESS
 from tasks.lab.study.report import SHARES
 
 GRID = 4
@@ -218,11 +219,26 @@ def _of_pair(
             )
             if kind == "tokens":
                 cells[f"{head}/cost ratio"] = _cost_ratio(arm, other, ours, theirs)
+    measured, steadiness = _of_metrics(arm, other, head)
+    return cells | measured, chances + steadiness
+
+
+def _of_metrics(
+    arm: Arm, other: Arm, head: str
+) -> tuple[dict[str, EvidenceCell], list[tuple[str, str, float]]]:
+    """Compare what both arms measured; as `_of_pair`.
+
+    Steadiness is one claim in several measures, of which one may look clear by itself.
+    """
+    cells, chances = dict[str, EvidenceCell](), list[tuple[str, str, float]]()
     for metric in arm.measures[0].metrics:
         if metric in other.measures[0].metrics:
             pairs = zip(arm.measures, other.measures, strict=True)
             values = [one.metrics[metric] - two.metrics[metric] for one, two in pairs]
-            cells[f"{head}/{metric}"] = over_seeds(values, difference=True)
+            key = f"{head}/{metric}"
+            cells[key] = over_seeds(values, difference=True)
+            if metric.endswith(STEADINESS) and len(values) > 1:
+                chances.append((STEADINESS, key, crossed_bootstrap.t_chance(values)))
     return cells, chances
 
 

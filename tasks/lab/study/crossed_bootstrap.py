@@ -144,6 +144,23 @@ def t_interval(means_S: ArrayLike) -> Interval:
     )
 
 
+def t_chance(means_S: ArrayLike) -> float:
+    """Return the two-sided probability of Student's test that the mean of the seeds is 0.
+
+    Equal values are certain, unless all are 0.
+
+    Raises:
+        DataError: one seed has no spread.
+    """
+    means = np.asarray(means_S, dtype=np.float64)
+    if means.size < 2:
+        raise DataError("a test over seeds needs at least two seeds")
+    error = means.std(ddof=1) / np.sqrt(means.size)
+    if error == 0.0:
+        return 0.0 if means.any() else 1.0
+    return 2.0 * float(student.sf(abs(means.mean()) / error, means.size - 1))
+
+
 def two_sided_p(values_B: ArrayLike) -> float:
     """Return the two-sided probability of a sign as clear as that of these replicates."""
     values = np.asarray(values_B)

@@ -62,6 +62,8 @@ _COLUMNS = {
     "mismatch/nats": "mismatch/mean_abs_logprob",
     "mismatch/k3": "mismatch/k3",
 }
+STEADINESS = "/relative variance"
+"""End of the names of measures of how steady the steps of RL were."""
 _STEADY = {
     "gradient": "policy/grad_norm",
     "length": "rollout/length_tokens",
@@ -230,7 +232,7 @@ def _phase_metrics(
     last = steps[-LAST_STEPS:]
     metrics["reward"] = sum(step.metrics["reward/mean"] for step in last) / len(last)
     for name, column in _STEADY.items():
-        metrics[f"{name}/relative variance"] = _relative_variance(
+        metrics[f"{name}{STEADINESS}"] = _relative_variance(
             [step.metrics[column] for step in steps]
         )
     return metrics

@@ -135,6 +135,27 @@ def test_of_many_comparisons_holms_correction_leaves_those_that_are_clear():
     } == shown
 
 
+def test_one_of_four_measures_of_steadiness_is_not_shown_because_it_looks_clear_alone():
+    clear_alone, unclear = (-0.0014, -0.0009, -0.0016), (-0.01, 0.02, -0.005)
+    changes = {"mean reward": clear_alone, **dict.fromkeys(("gradient", "length", "load"), unclear)}
+    measures = [
+        cell(name, seed, (0.3, 0.4, 0.5), metrics=metrics)
+        for name, sign in (("base", 0.0), ("steady", 1.0))
+        for seed in (0, 1, 2)
+        for metrics in [
+            {f"{one}/relative variance": sign * by[seed] for one, by in changes.items()}
+        ]
+    ]
+
+    cells = cells_of(
+        arms_of(measures, (0, 1, 2)), {"base": "base", "steady": "base"}, CHECKPOINTS, ()
+    )
+
+    found = cells["steady minus base/mean reward/relative variance"]
+    assert found.high < 0.0
+    assert (False, "not after Holm's correction for 4 comparisons") == (found.shown, found.note)
+
+
 def test_the_macro_average_weighs_domains_not_problems():
     only_code = {name: float(name.startswith("code")) for name in PROBLEMS}
     measures = [

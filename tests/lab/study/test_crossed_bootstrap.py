@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from tasks.errors import DataError
 from tasks.lab.study import crossed_bootstrap
@@ -66,10 +67,24 @@ def test_the_variance_by_moments_and_the_interval_of_the_seeds():
     )
 
 
+def test_a_test_over_seeds_agrees_with_its_interval_and_with_scipy():
+    means_S = [0.3, 0.1, 0.25, -0.02]
+    low = crossed_bootstrap.t_interval(means_S).low
+
+    assert crossed_bootstrap.t_chance(means_S) == pytest.approx(ttest_1samp(means_S, 0.0).pvalue)
+    assert 0.05 == pytest.approx(crossed_bootstrap.t_chance(np.array(means_S) - low))
+    assert (0.0, 1.0) == (
+        crossed_bootstrap.t_chance([0.2, 0.2]),
+        crossed_bootstrap.t_chance([0.0, 0.0]),
+    )
+
+
 def test_one_seed_has_no_variance_between_seeds():
     assert math.isnan(crossed_bootstrap.crossed_variance(DIFFERENCE_SP[:1]))
     with pytest.raises(DataError, match="at least two seeds"):
         crossed_bootstrap.t_interval([0.2])
+    with pytest.raises(DataError, match="at least two seeds"):
+        crossed_bootstrap.t_chance([0.2])
 
 
 def test_a_macro_average_weighs_domains_and_draws_within_them():
