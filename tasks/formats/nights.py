@@ -5,8 +5,9 @@ from pathlib import Path
 
 from data_schemas.arrow import read_table
 from data_schemas.drift import NightDetails, SliceReport
-from data_schemas.reports import SLICES, StepReport
+from data_schemas.reports import StepReport
 from data_schemas.rows import FACETS, QUARANTINE, Facet, QuarantinedItem
+from tasks.formats.slices import measures_by_slice
 from tasks.store.files import canonical_json
 from tasks.store.interface import store_at
 
@@ -39,12 +40,6 @@ def add_pass_rates(store: str, execution: str, rates: Mapping[str, Sequence[floa
 
 def slices_of_steps(steps: Sequence[StepReport]) -> tuple[SliceReport, ...]:
     """Average what the steps of a phase report by slice, over the steps that have it."""
-    values: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for step in steps:
-        for metric, value in step.metrics.items():
-            if metric.startswith(SLICES):
-                kind, of, measure = metric.removeprefix(SLICES).split("/")
-                values.setdefault((kind, of), {}).setdefault(measure, []).append(value)
     return tuple(
         SliceReport(
             kind=kind,
@@ -52,7 +47,7 @@ def slices_of_steps(steps: Sequence[StepReport]) -> tuple[SliceReport, ...]:
             steps=max(map(len, measures.values())),
             means={name: sum(seen) / len(seen) for name, seen in sorted(measures.items())},
         )
-        for (kind, of), measures in sorted(values.items())
+        for (kind, of), measures in sorted(measures_by_slice(steps).items())
     )
 
 

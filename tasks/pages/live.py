@@ -18,6 +18,7 @@ from tasks.formats.script_data import script_json, visible
 from tasks.pages import wording
 from tasks.pages.live_template import PAGE
 from tasks.pages.live_views import Responses, StepView
+from tasks.pages.step_slices import COLUMNS, NOTE, slice_lines
 
 MAX_TOKENS = 40_000
 """Response tokens on a page: about 2 MB."""
@@ -76,6 +77,13 @@ def render(
             stack | {"steps": [view.report.step for view in views]}
             for stack in (*_parts(views), *_uses(views))
         ],
+        "slices": {
+            "note": f"{NOTE}, of the steps so far",
+            "columns": COLUMNS,
+            "rows": [
+                [line.label, *line.cells] for line in slice_lines([view.report for view in views])
+            ],
+        },
         "slowest": [
             [cost.problem_id, cost.engine_seconds, cost.verifier_seconds, cost.judge_calls]
             for cost in sorted(

@@ -68,6 +68,8 @@ i.box{display:inline-block;width:10px;height:10px;margin:0 5px 0 12px;border-rad
 <h1 id="title"></h1><p id="state"></p><div class="tiles" id="tiles"></div></header>
 <main>
 <h2>Curves</h2><div class="grid" id="curves"></div>
+<h2>By language and task family</h2>
+<div class="card scroll"><p id="slice-note"></p><table id="slices"></table></div>
 <h2>Where the time and the tokens go</h2><div class="grid" id="stacks"></div>
 <h2>Slowest prompts of the newest step</h2>
 <div class="card scroll"><table id="slowest"></table></div>
@@ -154,10 +156,19 @@ for (const s of D.stacks) {
   c.append(legend(s.names, last.map(v => `${short(v)} ${s.unit}`)));
   $("stacks").append(c);
 }
-const head = el("tr");
-["prompt", "engine seconds", "verifier seconds", "judge calls"].forEach(
-  (t, k) => head.append(Object.assign(el("th", t, k ? "n" : ""), {scope: "col"})));
-$("slowest").append(head);
+function header(names) {
+  const line = el("tr");
+  names.forEach((t, k) => line.append(Object.assign(el("th", t, k ? "n" : ""), {scope: "col"})));
+  return line;
+}
+$("slice-note").textContent = D.slices.note;
+$("slices").append(header(["", ...D.slices.columns]));
+for (const row of D.slices.rows) {
+  const line = el("tr");
+  row.forEach((v, k) => line.append(el("td", v, k ? "n" : "")));
+  $("slices").append(line);
+}
+$("slowest").append(header(["prompt", "engine seconds", "verifier seconds", "judge calls"]));
 const prompts = new Map((D.responses ? D.responses.groups : []).map(g => [g.problem, g.prompt]));
 for (const row of D.slowest) {
   const line = el("tr"), text = brief(prompts.get(row[0]) || row[0]);
@@ -219,7 +230,8 @@ for (const g of D.responses ? D.responses.groups : []) {
   $("groups").append(box);
 }
 for (const [box, filled] of [[$("stacks"), D.stacks.length],
-    [$("slowest").parentElement, D.slowest.length]])
+    [$("slowest").parentElement, D.slowest.length],
+    [$("slices").parentElement, D.slices.rows.length]])
   box.hidden = box.previousElementSibling.hidden = !filled;
 if (D.refresh_s) setInterval(() => {
   if (!document.querySelector("details[open]")) location.reload();

@@ -4,13 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_schemas.reports import SLICES, StepReport
+from data_schemas.reports import StepReport
+from tasks.formats.slices import measures_by_slice
 from tasks.pages import wording
 from tasks.pages.inputs import read_steps
 
 NOT_MEASURED = "\N{EN DASH}"
 PARTS = 5
 """The first and the last fifth of the steps stand beside each other."""
+COLUMNS = ("steps", "reward", "tokens", "cut at the limit", "without a verdict", "mismatch, k3")
+NOTE = (
+    "means over the steps with responses of it; reward and tokens: first fifth of them, then the "
+    "last"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,18 @@ class SliceLine:
     abstained: str
     k3: str
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What stands under COLUMNS."""
+        return (
+            str(self.steps),
+            self.reward,
+            self.tokens,
+            self.cut,
+            self.abstained,
+            self.k3,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseSlices:
@@ -34,6 +52,8 @@ class PhaseSlices:
 
     name: str
     rows: tuple[SliceLine, ...]
+    columns: tuple[str, ...] = COLUMNS
+    note: str = NOTE
 
 
 def phase_slices(phases: Mapping[str, Path]) -> tuple[PhaseSlices, ...]:
@@ -48,15 +68,9 @@ def slice_lines(reports: Sequence[StepReport]) -> tuple[SliceLine, ...]:
     Means are over the steps in which a slice has the measure; a step counts once, whatever the
     number of its responses.
     """
-    slices: dict[str, dict[str, list[float]]] = {}
-    for report in reports:
-        for metric, value in report.metrics.items():
-            if metric.startswith(SLICES):
-                kind, name, measure = metric.removeprefix(SLICES).split("/")
-                own = slices.setdefault(f"{kind}:{name}", {})
-                own.setdefault(measure, []).append(value)
-    names = sorted(slices, key=lambda name: (not name.startswith("language:"), name))
-    return tuple(_line(name, slices[name]) for name in names)
+    slices = measures_by_slice(reports)
+    keys = sorted(slices, key=lambda key: (key[0] != "language", key))
+    return tuple(_line(":".join(key), slices[key]) for key in keys)
 
 
 def _line(name: str, measures: Mapping[str, Sequence[float]]) -> SliceLine:

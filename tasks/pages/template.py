@@ -142,17 +142,13 @@ every task family and language, with the first answer of the first and of the la
 <div class="grid">{% for figure in page.phases %}{{ chart(figure) }}{% endfor %}</div>
 {% for phase in page.slices %}
 <details class="card"><summary>{{ phase.name }} by language and task family \
-<span>means over the steps with responses of it; reward and tokens: first fifth of them, then the \
-last</span></summary>
+<span>{{ phase.note }}</span></summary>
 <div class="scroll"><table>
-<thead><tr><th></th><th class="n">steps</th><th class="n">reward</th><th class="n">tokens</th>\
-<th class="n">cut at the limit</th><th class="n">without a verdict</th>\
-<th class="n">mismatch, k3</th></tr></thead>
+<thead><tr><th></th>{% for name in phase.columns %}<th class="n">{{ name }}</th>{% endfor %}\
+</tr></thead>
 <tbody>
-{% for row in phase.rows %}<tr><th>{{ row.label }}</th><td class="n">{{ row.steps }}</td>\
-<td class="n">{{ row.reward }}</td><td class="n">{{ row.tokens }}</td>\
-<td class="n">{{ row.cut }}</td><td class="n">{{ row.abstained }}</td>\
-<td class="n">{{ row.k3 }}</td></tr>
+{% for row in phase.rows %}<tr><th>{{ row.label }}</th>\
+{% for cell in row.cells %}<td class="n">{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}
 </tbody></table></div></details>
 {% endfor %}

@@ -96,6 +96,32 @@ def test_times_and_uses_of_tokens_are_stacked_by_step():
     assert (["trained", "surplus"], [[75.0, 25.0]] * 2) == (uses["names"], uses["rows"])
 
 
+def test_the_steps_so_far_are_summed_up_by_language_and_task_family():
+    def views(name: str, **measures: float) -> list[StepView]:
+        shares = {"length_tokens": 8.0, "truncated_share": 0.25, "abstained_share": 0.5}
+        values = {f"slices/{name}/{one}": value for one, value in (shares | measures).items()}
+        return [step(number, **values) for number in (1, 2)]
+
+    def slices(views: list[StepView]):
+        return data(render("rl/one", "", views, None, num_steps=10, running=True))["slices"]
+
+    found = slices(views("language/th", reward=0.5, k3=1e-3))
+
+    course, share = "{0} \N{RIGHTWARDS ARROW} {0}", "{0}.0\N{NO-BREAK SPACE}%"
+    assert ["steps", "reward", "tokens", "cut at the limit"] == found["columns"][:4]
+    assert [
+        "th",
+        "2",
+        course.format("0.50"),
+        course.format("8.0"),
+        share.format(25),
+        share.format(50),
+        "1.0e-03",
+    ] == found["rows"][0]
+    assert ["tool use"] == [row[0] for row in slices(views("domain/tool_use"))["rows"]]
+    assert [] == data(page())["slices"]["rows"]
+
+
 def test_the_slowest_prompts_come_first():
     slowest = data(page())["slowest"]
 
