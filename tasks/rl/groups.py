@@ -14,7 +14,7 @@ The outcome of a finished group is stages 2 and 3 of zero-variance elimination. 
 correctness alone: shaping must not hide that a group has zero variance.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -175,15 +175,26 @@ class CollectedGroup:
     kept: KeptPrompt = KEPT
 
 
-def without_problems(settings: RLSettings, problems: Iterable[Problem]) -> list[str]:
+def without_problems(
+    settings: RLSettings, problems: Iterable[Problem], expected: Collection[str] = ()
+) -> list[str]:
     """Name what the settings say of verifiers that no problem has.
 
-    That is how programs are rewarded and by which judge; nothing of a phase whose recipe may make
-    problems of its own or ask the judge itself.
+    That is how programs are rewarded and by which judge, unless a recipe may make problems of its
+    own or ask the judge itself; and what a recipe says of verifiers.
+
+    Args:
+        settings: of the phase.
+        problems: of the phase.
+        expected: verifiers that the settings of its recipe speak of.
     """
-    if settings.recipe is not None:
-        return []
     present = {one.verifier.partition("@")[0] for one in problems}
+    if settings.recipe is not None:
+        return [
+            f"recipe: what it says of verifier {name} has no effect: no problem of the phase has "
+            f"it, but {', '.join(sorted(present))}"
+            for name in sorted({*expected} - present)
+        ]
     rewards, lines = settings.rewards, []
     if rewards.code is not CodeReward.PASS_RATE and "code_tests" not in present:
         lines.append(

@@ -177,7 +177,7 @@ def train(  # noqa: C901 - the loop, read from top to bottom in one place
     settings, folder = phase.settings, phase.state
     for line in (
         *notices(settings),
-        *without_problems(settings, phase.problems),
+        *without_problems(settings, phase.problems, phase.recipe.expected_verifiers),
     ):
         logger.warning("%s", line)
     with contextlib.ExitStack() as opened:

@@ -209,6 +209,8 @@ class Recipe:
     report: PhaseReport | None = None
     verifiers: frozenset[str] = frozenset()
     """That its turns name, in addition to those of the prompts."""
+    expected_verifiers: frozenset[str] = frozenset()
+    """That its settings speak of; one that no problem of the phase has is said at its start."""
     plots: tuple[Plot, ...] = ()
     """What the page of a run draws of its metrics."""
 

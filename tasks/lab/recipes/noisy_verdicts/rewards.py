@@ -113,7 +113,8 @@ def open_corrected(settings: AnyRecipe, phase: RLSettings) -> Recipe:
             "deviation of the group cancels it. Set advantage to 'centred' or 'rloo', or "
             "recipe.tie_above below 1"
         )
-    return Recipe(turns=CorrectedRewards(noisy, phase))
+    known = frozenset(noisy.error_rates) | frozenset(noisy.noise)
+    return Recipe(turns=CorrectedRewards(noisy, phase), expected_verifiers=known)
 
 
 def _changes_advantages(phase: RLSettings) -> bool:

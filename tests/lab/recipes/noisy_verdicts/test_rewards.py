@@ -13,6 +13,7 @@ from tasks.errors import SettingsError
 from tasks.lab.recipes.noisy_verdicts.settings import NoisyVerdictsSettings
 from tasks.rl import step_snapshot
 from tasks.rl.batch import scalar_advantages
+from tasks.rl.groups import without_problems
 from tasks.rl.phase import train
 from tasks.rl.recipe import open_recipe
 from tasks.rl.replay.recompute import compare
@@ -157,3 +158,13 @@ def test_error_rates_that_decide_ties_are_taken_with_any_advantage(settings):
     found = rewarded(settings, [], error_rates=RATES, tie_above=0.5)
 
     assert 0.0 == found.metrics["noisy_verdicts/tied_groups"]
+
+
+def test_a_verifier_that_no_problem_has_is_named_at_the_start(settings, problems):
+    noisy = NoisyVerdictsSettings.model_validate({"error_rates": RATES, "noise": {"rubirc": 0.1}})
+    phase = with_advantage(settings, "centred").model_copy(update={"recipe": noisy})
+    known = [problems[0].model_copy(update={"verifier": "final_answer@5f3a"})]
+
+    (line,) = without_problems(phase, known, open_recipe(noisy, phase).expected_verifiers)
+
+    assert "verifier rubirc has no effect: no problem of the phase has it, but final_answer" in line
