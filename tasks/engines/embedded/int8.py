@@ -9,16 +9,24 @@ of transformers are stacked tensors, which both would leave out.
 """
 
 import torch
+from torch import nn
 from transformers import PreTrainedModel
 
 from tasks.engines.embedded.router_replay import named_routers
+from tasks.engines.expert_names import DOWN, GATE_UP
+from tasks.errors import SettingsError
 
 LEVELS = 127
 """Largest integer of the grid; -128 is left out, so that it is symmetric."""
 
 
 def round_weights(model: PreTrainedModel) -> int:
-    """Round the weights of a model's projections in place; return the number of rounded tensors."""
+    """Round the weights of a model's projections in place; return the number of rounded tensors.
+
+    Raises:
+        SettingsError: the last axis of a projection is not known to be its inputs; then its scales
+            would be those of no output. Nothing is rounded.
+    """
     kept = {
         id(parameter)
         for module in (
@@ -29,13 +37,26 @@ def round_weights(model: PreTrainedModel) -> int:
         if module is not None
         for parameter in module.parameters()
     }
-    rounded = [
-        parameter
-        for parameter in model.parameters()
+    rounded = {
+        name: parameter
+        for name, parameter in model.named_parameters()
         if parameter.ndim >= 2 and id(parameter) not in kept
-    ]
+    }
+    linear = {id(one.weight) for one in model.modules() if isinstance(one, nn.Linear)}
+    width = next(model.get_input_embeddings().parameters()).shape[-1]
+    for name, parameter in rounded.items():
+        # Of stacked experts, [E, 2I, H] and [E, H, I]; gpt_oss has them the other way around.
+        shape = parameter.shape
+        stacked = (name.endswith(GATE_UP) and shape[-1] == width) or (
+            name.endswith(DOWN) and shape[-2] == width
+        )
+        if id(parameter) not in linear and not stacked:
+            raise SettingsError(
+                f"{name} {tuple(shape)} is no linear layer, and no stacked experts whose last axis "
+                "are inputs: int8 has no scale per output for it. Leave precision at float32"
+            )
     with torch.no_grad():
-        for parameter in rounded:
+        for parameter in rounded.values():
             parameter.copy_(rounded_to_int8(parameter))
     return len(rounded)
 

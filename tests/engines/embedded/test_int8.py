@@ -9,7 +9,7 @@ from tasks.engines.embedded.hf_model import load_model
 from tasks.engines.embedded.int8 import round_weights, rounded_to_int8
 from tasks.engines.embedded.rollout import HFRolloutEngine
 from tasks.engines.protocols import Request, Sampling
-from tasks.errors import EngineError
+from tasks.errors import EngineError, SettingsError
 
 
 def test_weights_are_rounded_to_the_grid_that_was_worked_by_hand():
@@ -46,6 +46,24 @@ def test_routers_embeddings_norms_and_output_layer_stay_as_they_are(tiny_moe):
         for name in kept
     )
     assert {"experts", "self_attn"} <= {part for name in changed for part in name.split(".")}
+
+
+def test_experts_whose_last_axis_are_outputs_are_refused_and_nothing_is_rounded(tiny_moe):
+    before, model = load_model(tiny_moe), load_model(tiny_moe)
+    name, module = next(
+        (name, one) for name, one in model.named_modules() if name.endswith("mlp.experts")
+    )
+    turned = module.get_parameter("gate_up_proj").mT.contiguous()
+    module.gate_up_proj = torch.nn.Parameter(turned)
+
+    with pytest.raises(SettingsError, match=rf"{name}\.gate_up_proj \(.* last axis are inputs"):
+        round_weights(model)
+
+    own = dict(model.named_parameters())
+    assert all(
+        place == f"{name}.gate_up_proj" or torch.equal(one, own[place])
+        for place, one in before.named_parameters()
+    )
 
 
 def test_rollouts_of_int8_are_those_of_a_model_whose_weights_were_rounded(tiny_moe, tmp_path):
