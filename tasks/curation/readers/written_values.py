@@ -5,11 +5,11 @@ import json
 import warnings
 from contextlib import suppress
 
-from data_schemas.json_text import refuse_constant
+from data_schemas.json_text import each_key_once, refuse_constant
 
 MAX_CHARACTERS = 20_000
 """A longer text is not looked into: no list of options is one."""
-_JSON = json.JSONDecoder(parse_constant=refuse_constant)
+_JSON = json.JSONDecoder(object_pairs_hook=each_key_once, parse_constant=refuse_constant)
 
 
 def written_value(cell: object) -> object:
@@ -17,7 +17,8 @@ def written_value(cell: object) -> object:
 
     Python's own form is what pandas writes for a column of lists: `['red', "Ann's"]`. Nothing is
     evaluated but literals; what is nested too deeply, or longer than MAX_CHARACTERS, stays text, as
-    does NaN in a list, and a backslash that begins no escape (`\\s`): of that Python only warns.
+    does NaN in a list, an object with a key twice, of which either value may be meant, and a
+    backslash that begins no escape (`\\s`): of that Python only warns.
     """
     if (
         not isinstance(cell, str)
@@ -25,7 +26,7 @@ def written_value(cell: object) -> object:
         or cell.lstrip()[:1] not in ("[", "{")
     ):
         return cell
-    for read in (_JSON.decode, ast.literal_eval):
+    for read in (_JSON.decode, _literal):
         with (
             suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError),
             warnings.catch_warnings(),
@@ -35,3 +36,17 @@ def written_value(cell: object) -> object:
             if isinstance(value, list | dict):
                 return value
     return cell
+
+
+def _literal(text: str) -> object:
+    """Evaluate Python's literals.
+
+    Raises:
+        ValueError: it is none, or an object has a key twice.
+    """
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            keys = [ast.literal_eval(key) for key in node.keys if key is not None]
+            each_key_once([(key, None) for key in keys])
+    return ast.literal_eval(tree)
