@@ -74,7 +74,12 @@ def verify(arguments: Sequence[str]) -> None:
         help="final_answer reads boxes and sentences, rule_answer boxes only [final_answer]",
     )
     parser.add_argument("--language", default="en", help="BCP 47 tag, of rows without one [en]")
-    parser.add_argument("--out", type=Path, default=Path("verdicts.csv"), help="[verdicts.csv]")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("verdicts.csv"),
+        help="a new file; an earlier one is not written over [verdicts.csv]",
+    )
     parser.add_argument("--show", type=int, default=20, help="disagreements to print [20]")
     args = parser.parse_args(arguments)
     importlib.import_module(VERIFYING).show(

@@ -6,10 +6,10 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import cast
 
@@ -87,9 +87,9 @@ def verify_rows(
         language: of rows without a language.
 
     Raises:
-        SettingsError: none of the first rows can be read, the first one lacks a column that is
-            needed or has lists in it, or half of the first golds or more earn no full marks as
-            their own answers.
+        SettingsError: none of the first rows can be read, none has a column that is needed, one of
+            them has lists in it, or half of the first golds or more earn no full marks as their
+            own answers.
     """
     opened = list(islice(read_rows(path), FIRST))
     first = [row for row in opened if isinstance(row, RawRow)]
@@ -98,8 +98,8 @@ def verify_rows(
             f"{path} has no readable row: {_problem_of(opened[0])}. Write a list of JSON objects "
             "as JSON lines, one object a line (.jsonl)"
         )
-    for row in first[:1]:
-        _check_columns(row, columns)
+    if first:
+        _check_columns(first, columns)
     opening = _opening([_cell(row, columns["answer"]) for row in first])
     golds: list[Item] = []
     for row in first:
@@ -120,22 +120,28 @@ def _problem_of(row: RawRow | UnreadableRow) -> str:
     return row.problem.detail or row.problem.reason if isinstance(row, UnreadableRow) else ""
 
 
-def _check_columns(row: RawRow, columns: Mapping[str, str]) -> None:
-    missing = [role for role in NEEDED if columns[role] not in row.fields]
+def _check_columns(rows: Sequence[RawRow], columns: Mapping[str, str]) -> None:
+    present = {name for row in rows for name in row.fields}
+    missing = [role for role in NEEDED if columns[role] not in present]
     if missing:
         parts = [f"no column {columns[role]!r} for the {role}" for role in missing]
         raise SettingsError(
             f"{', '.join(parts)}; say {' '.join(f'--column {role}=NAME' for role in missing)} with "
-            f"names of {', '.join(sorted(row.fields))}"
+            f"names of {', '.join(sorted(present))}"
         )
-    for role in COLUMNS:
-        value = row.fields.get(columns[role])
-        if isinstance(value, list | dict) and not _is_chat(value):
-            kind = "a list" if isinstance(value, list) else "an object"
+    for row, role in product(rows, COLUMNS):
+        if other := _other_than_text(row.fields.get(columns[role])):
             raise SettingsError(
-                f"column {columns[role]!r}, the {role}, has {kind}: {str(value)[:60]!r}. Write one "
+                f"column {columns[role]!r}, the {role}, has {other} in row {row.key}. Write one "
                 "text a row, so that a row with several answers becomes several rows"
             )
+
+
+def _other_than_text(value: object) -> str:
+    """Describe a list or an object that is no chat; '' for any other cell."""
+    if not isinstance(value, list | dict) or _is_chat(value):
+        return ""
+    return f"{'a list' if isinstance(value, list) else 'an object'}: {str(value)[:60]!r}"
 
 
 def _opening(answers: Iterable[str]) -> str:
@@ -150,6 +156,9 @@ def _opening(answers: Iterable[str]) -> str:
 def _verified(
     row: RawRow, columns: Mapping[str, str], verifier: str, language: str, opening: str
 ) -> VerdictRow:
+    for role in NEEDED:
+        if columns[role] not in row.fields:
+            raise BadRow("missing_field", f"the row has no {columns[role]!r}")
     problem = _problem(row, columns, verifier, language)
     gold, answer = _value(problem), _cell(row, columns["answer"])
     if not gold:
@@ -178,8 +187,14 @@ def _value(problem: Problem) -> str:
 
 
 def _cell(row: RawRow, column: str) -> str:
-    """Return a cell as text, of a chat what its turns say."""
+    """Return a cell as text, of a chat what its turns say.
+
+    Raises:
+        BadRow: it is another list, or an object, whose own form in Python nobody answered with.
+    """
     value = row.optional(column, "")
+    if other := _other_than_text(value):
+        raise BadRow("not_text", f"{column!r} has {other}")
     if _is_chat(value):
         value = "\n".join(turn["content"] for turn in cast("list[dict[str, str]]", value))
     return str(value).strip()
@@ -208,12 +223,13 @@ def show(
     """Verify a table, write every verdict as CSV, print the counts and where math-verify differs.
 
     Raises:
-        SettingsError: the table or a column of it is missing.
+        SettingsError: the table or a column of it is missing, or `out` is there already.
     """
     if not path.is_file():
         raise SettingsError(f"{path} is no file; name a table")
-    if out.exists() and out.samefile(path):
-        raise SettingsError(f"--out {out} is the table itself; name another file")
+    if out.exists():
+        whose = "the table itself" if out.samefile(path) else "there already"
+        raise SettingsError(f"--out {out} is {whose}, and is not written over; name another file")
     columns = columns_of(pairs)
     rows = list(verify_rows(path, columns, verifier, language))
     final_answer.close()

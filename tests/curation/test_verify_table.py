@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.curation.commands import verify
+from tasks.curation.first_rows import FIRST
 from tasks.errors import SettingsError
 
 ROWS = [
@@ -119,7 +120,7 @@ def test_a_column_of_lists_is_refused_and_a_chat_is_what_its_turns_say(tmp_path)
     assert ["correct"] == [one["reason"] for one in csv.DictReader(out.read_text().splitlines())]
     pq.write_table(pa.Table.from_pylist([row | {"answer": ["4.5", "5"]}]), file)
     with pytest.raises(SettingsError, match=r"'answer', the answer, has a list.* one text a row"):
-        verify([str(file), "--out", str(out)])
+        verify([str(file), "--out", str(tmp_path / "another.csv")])
 
 
 def test_a_table_is_not_written_over_and_a_missing_question_is_said(tmp_path, capsys):
@@ -132,3 +133,41 @@ def test_a_table_is_not_written_over_and_a_missing_question_is_said(tmp_path, ca
 
     assert "Read without questions" in capsys.readouterr().out
     assert "gold,answer\n7,7\n" == file.read_text()
+
+
+def test_a_column_is_looked_for_in_all_of_the_first_rows(tmp_path):
+    file, out = tmp_path / "t.jsonl", tmp_path / "o.csv"
+    rows = [{"gold": "7"}, {"gold": "7", "answer": "7"}]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    verify([str(file), "--out", str(out)])
+
+    found = list(csv.DictReader(out.read_text().splitlines()))
+    assert [("", "missing_field"), ("1", "correct")] == [
+        (one["score"], one["reason"]) for one in found
+    ]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, rows[1] | {"answer": ["7"]}]))
+    with pytest.raises(SettingsError, match=r"'answer', the answer, has a list.* in row "):
+        verify([str(file), "--out", str(tmp_path / "another.csv")])
+
+
+def test_a_list_behind_the_first_rows_is_an_abstention_and_not_its_python_form(tmp_path):
+    file, out = tmp_path / "t.jsonl", tmp_path / "o.csv"
+    rows = [{"gold": "7", "answer": "7"}] * FIRST + [{"gold": "7", "answer": ["7"]}]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    verify([str(file), "--out", str(out)])
+
+    *_, last = csv.DictReader(out.read_text().splitlines())
+    assert ("", "not_text") == (last["score"], last["reason"])
+
+
+def test_earlier_verdicts_are_not_written_over(tmp_path):
+    file, out = tmp_path / "t.jsonl", tmp_path / "verdicts.csv"
+    file.write_text('{"gold": "7", "answer": "7"}\n')
+    out.write_text("of yesterday")
+
+    with pytest.raises(SettingsError, match=r"verdicts\.csv is there already.*name another file"):
+        verify([str(file), "--out", str(out)])
+
+    assert "of yesterday" == out.read_text()
