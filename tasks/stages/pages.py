@@ -108,7 +108,9 @@ def curation_page(curated: DatasetRef, context: Context) -> str:
 
 @shell("night_page")
 def night_page(message: str, context: Context) -> str:
-    """Write the page of a retraining, tell the webhook, and print and return the message.
+    """Write the page of a retraining, tell the webhook, and return the message.
+
+    It is printed where the workflow goes on behind it, as with several nights.
 
     Args:
         message: how the retraining ended.
@@ -129,7 +131,9 @@ def night_page(message: str, context: Context) -> str:
     write_index(context.store.uri)
     message = f"{message} Page: {page}"
     shipping.end(context, "night_page", message)
-    print_line(message)
+    # The output of a workflow that ends here is printed by whoever started it.
+    if "night_page" not in context.execution.last:
+        print_line(message)
     return message
 
 

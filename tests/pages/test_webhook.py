@@ -54,8 +54,8 @@ def end(tmp_path):
         uri=str(tmp_path), id=store_at(str(tmp_path)).open(), tracking_uri="http://nobody"
     )
 
-    def run(message: str) -> str:
-        execution = Execution(id="e1", started=0.0)
+    def run(message: str, *last: str) -> str:
+        execution = Execution(id="e1", started=0.0, last=last)
         said = cast("Any", night_page).task_function(
             message=message, store=store, execution=execution
         )
@@ -73,6 +73,17 @@ def test_every_end_of_a_night_is_told_under_its_own_name(heard, end, monkeypatch
     assert list(ENDS.values()) == [end(message) for message in ENDS.values()]
     told = [text.rpartition(" Page: ")[0] for text in texts]
     assert [f"[{name}] retraining e1: {text}" for name, text in ENDS.items()] == told
+
+
+@pytest.mark.parametrize(("last", "times"), [("night_page", 0), ("nights_page", 1)])
+def test_a_message_is_printed_here_unless_it_is_the_output_of_the_workflow(
+    end, last, times, capsys, monkeypatch
+):
+    monkeypatch.delenv("EACHPROMPT_WEBHOOK", raising=False)
+
+    end(ENDS["promoted"], last)
+
+    assert times == capsys.readouterr().out.count(ENDS["promoted"])
 
 
 def test_without_a_webhook_nobody_is_told(heard, end, monkeypatch):
