@@ -4,7 +4,7 @@ import re
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
@@ -84,13 +84,51 @@ def language_tag(text: object) -> object:
     return "-".join([_OTHER_TAGS.get(primary, primary), *subtags])
 
 
+_TWO_LETTERS = re.compile(
+    "a[abefkmnrsvyz]|b[aeghimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
+    "h[aeiortuyz]|i[adegikostu]|j[av]|k[agijklmnorsuvwy]|l[abginotuv]|m[ghiklnrsty]|"
+    "n[abdeglnorvy]|o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdeghiklmnoqrstuvw]|t[aeghiklnorstwy]|"
+    "u[gkrz]|v[eio]|w[ao]|xh|y[io]|z[ahu]"
+)
+"""ISO 639-1, which is complete: a code of two letters that is not among them is no language."""
+
+
+def is_language_tag(text: str) -> bool:
+    """Return whether a text is a tag of a language in some spelling; `vn` and `English` are none.
+
+    Codes of three letters are not looked up: there are 8,000.
+    """
+    tag = str(language_tag(text))
+    primary = tag.partition("-")[0]
+    return (
+        len(tag) <= _LONGEST_TAG
+        and re.fullmatch(_TAG_FORM, tag) is not None
+        and (len(primary) > 2 or _TWO_LETTERS.fullmatch(primary) is not None)
+    )
+
+
+def _check_assigned(tag: str) -> str:
+    """Refuse a code of two letters that is no language, as those of most countries.
+
+    Raises:
+        ValueError: names it.
+    """
+    if not is_language_tag(tag):
+        raise ValueError(f"{tag!r} is no language of ISO 639-1; vi is Vietnamese, ja Japanese")
+    return tag
+
+
+_LONGEST_TAG = 35
+# A language has two letters or three; `English` is a name of one.
+_TAG_FORM = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$"
 LanguageTag = Annotated[
     str,
     Field(
-        max_length=35,
-        pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$",
+        max_length=_LONGEST_TAG,
+        pattern=_TAG_FORM,
         description="BCP 47 tag: en, zh-TW, id, ms, pt, th, vi ...; it names suites and metrics",
     ),
+    AfterValidator(_check_assigned),
     # Outermost: a pattern around a validator is not in the JSON schema that pydantic writes.
     BeforeValidator(language_tag),
 ]

@@ -15,11 +15,12 @@ from typing import cast
 
 from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.pass_rates import ANNOTATOR
-from data_schemas.rows import Domain, Parent, language_tag
+from data_schemas.rows import Domain, Parent, is_language_tag, language_tag
 from tasks.curation.adapters.chats import read_chat, turns_of
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.lettered import LETTERS, find_options
+from tasks.curation.readers.missing import is_doubtful, is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow
 from tasks.errors import DataError
@@ -32,30 +33,6 @@ from tasks.gym.maths.units import CURRENCY
 
 Row = Mapping[str, object]
 
-MISSING = frozenset(
-    {
-        *(
-            "",
-            "null",
-            "none",
-            "n/a",
-            "na",
-            "nan",
-            "#n/a",
-            "<na>",
-            "nil",
-            "(null)",
-            "\\n",
-            "-",
-            "--",
-        ),
-        *("n.a.", "nat", "-nan", "#na", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
-        *("undefined", "(blank)", "(empty)"),
-        *("#ref!", "#value!", "#div/0!", "#name?", "#num!", "#null!"),
-    }
-)
-"""What exports write where there is no value, in small letters (pandas, SQL clients, JavaScript,
-pivot tables, and the errors of spreadsheets)."""
 _MOST_OPTIONS = 30
 _LEAST_ROWS_PER_OPTION = 3
 _LONG_OPTION = 40
@@ -210,6 +187,8 @@ _BOOLEANS = (
     {"ya", "tidak"},
     {"sim", "não"},
 )
+# "", and "Unnamed: 0", as pandas calls a column without a name when it reads the table.
+_NAMELESS = re.compile(r"\s*|Unnamed: \d+(?:_level_\d+)?")
 _QUOTES = "\"'“”‘’`"
 
 
@@ -588,6 +567,7 @@ def _answered(
     """Write the templates of a question and its answer, with what the question is about."""
     about = [c.name for c in columns if c.is_named("context") and c not in (ask, answer)]
     asked = (ask.name, *about[:_MOST_COLUMNS])
+    remarks = (*remarks, *_blanks([answer] if about else [ask, answer]))
     prompt = "\n".join(f"{{{name}}}" for name in asked)
     fields: dict[str, object] = {"prompt": prompt, "response": f"{{{answer.name}}}"}
     if not answer.is_amount:
@@ -598,6 +578,16 @@ def _answered(
     gold = {"answer": {"value": f"{{{answer.name}}}"}, "response": f"Answer: {{{answer.name}}}"}
     maths = {"domain": Domain.MATHS, "verifier": "final_answer"}
     return _Draft(fields | maths | gold, asked, numbers=answer.name, remarks=remarks)
+
+
+def _blanks(columns: Sequence[_Column]) -> list[str]:
+    """Say of columns that no row can do without in how many there is no value."""
+    blank = {column.name: column.values.count("") for column in columns}
+    return [
+        f"{name} is empty in {count:,} of {len(columns[0].values):,} rows; they are left out."
+        for name, count in blank.items()
+        if count
+    ]
 
 
 def _labels(columns: Sequence[_Column]) -> list[tuple[_Column, int]]:
@@ -633,6 +623,9 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
     same = [column.name for column in full if _is_bijection(column, label)]
     facets = [column.name for column in full if column.is_number and column.name not in same]
     texts = [column for column in full if column.name not in {*facets, *same}]
+    if not texts:  # what is blank in more rows than a few is better than nothing to ask about
+        most = max((c.fill for c in columns if c.is_free_text and c.fill >= _HALF), default=0.0)
+        texts = [c for c in columns if c.is_free_text and c.fill == most and c.name not in same]
     if not texts:
         raise DataError(f"no column is left to ask about, beside the label {label.name}")
     best = sorted(texts, key=lambda c: (not c.is_named("title"), not c.is_free_text))
@@ -642,12 +635,7 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
         notes.append(f"Not in the prompt: columns that are mostly blank, constant or many: {rest}.")
     if same:
         notes.append(f"Not in the prompt, as it gives the label away: {_listed(same, 3)}.")
-    if label.classes:
-        notes.append(f"The file says what the numbers of {label.name} stand for.")
-    if merged := sum(len(raw) for raw in spellings.values()) - len(spellings):
-        notes.append(
-            f"Other spellings of labels (case, quotes, code points) are one with theirs: {merged}."
-        )
+    notes += [*(_blanks(texts) if len(texts) == 1 else []), *_label_notes(label, spellings)]
     values: dict[str, dict[str, str]] = {}
     if any(raw != [option] for option, raw in spellings.items()):
         values[label.name] = {one: option for option, raw in spellings.items() for one in raw}
@@ -660,6 +648,24 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
         "facets": {name: f"{{{name}}}" for name in facets[:_MOST_COLUMNS]},
     }
     return _Draft(fields, tuple(chosen), label.name, "", options, values, tuple(notes))
+
+
+def _label_notes(label: _Column, spellings: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say what was made of labels, and which may be none."""
+    notes: list[str] = []
+    if doubtful := [option for option in spellings if is_doubtful(option)]:
+        rows = sum(label.counts[raw] for option in doubtful for raw in spellings[option])
+        notes.append(
+            f"{_listed(doubtful, 3)} ({rows:,} rows) may stand for no label: remove it from "
+            "options, and such rows are left out."
+        )
+    if label.classes:
+        notes.append(f"The file says what the numbers of {label.name} stand for.")
+    if merged := sum(len(raw) for raw in spellings.values()) - len(spellings):
+        notes.append(
+            f"Other spellings of labels (case, quotes, code points) are one with theirs: {merged}."
+        )
+    return notes
 
 
 def _spellings(label: _Column) -> dict[str, list[str]]:
@@ -709,9 +715,11 @@ def _question(draft: _Draft, tags: str | tuple[str, ...], columns: Mapping[str, 
         pairs = zip(draft.options, draft.lettered, strict=True)
         lines = [*(f"{{{name}}}" for name in draft.asked), *(f"{a}: {{{b}}}" for a, b in pairs)]
         return "\n".join([*lines, _escaped(form.format(label=draft.label, options=options))])
-    label = re.sub(r"^\w{1,3}:", "", draft.label).replace("_", " ")  # g:product_type of feeds
+    label = re.sub(r"^\w{1,3}:", "", draft.label.strip()).replace(
+        "_", " "
+    )  # g:product_type of feeds
     lines = [_escaped(form.format(label=label, options=options))]
-    lines += [f"{_escaped(name)}: {{{name}}}" for name in draft.asked]
+    lines += [f"{_escaped(name.strip())}: {{{name}}}" for name in draft.asked]
     return "\n".join(lines)
 
 
@@ -759,7 +767,7 @@ def _language(
 ) -> tuple[str | tuple[str, ...], list[str]]:
     """Return the language of a mapping and remarks; names of languages go into `values`."""
     if language and language not in {column.name for column in columns}:
-        return str(language_tag(language)), []
+        return _tag_of(language) or str(language_tag(language)), []
     named = [c for c in columns if c.name == language] or list(spoken)
     if named:
         column = named[0]
@@ -767,11 +775,31 @@ def _language(
             values[column.name] = {v: tag for v in sorted(column.counts) if (tag := _tag_of(v))}
         blank = len(rows) - sum(column.counts.values())
         remark = f"{column.name} is blank in {blank:,} of {len(rows):,} rows; they are left out."
-        return f"{{{column.name}}}", [remark] if blank else []
-    odd = [column.name for column in columns if column.is_named("language")]
-    remarks = [f"{odd[0]} names no languages, and is not used as such."] if odd else []
+        return f"{{{column.name}}}", [*([remark] if blank else []), *_no_tags(column)]
+    odd = [column for column in columns if column.is_named("language")]
+    remarks = [_not_used(odd[0])] if odd else []
     tags, assumed = _detected(languages_of([text for text in texts if text.strip()]))
     return tags, [*remarks, assumed]
+
+
+def _no_tags(column: _Column) -> list[str]:
+    """Say which values of a column of languages are none, and so left out."""
+    odd = [value for value in column.counts if not (_tag_of(value) or is_language_tag(value))]
+    count = sum(column.counts[value] for value in odd)
+    rows = f"({count:,} rows) is no language; they are left out."
+    return [f"{_listed(odd, 3)} in {column.name} {rows}"] if odd else []
+
+
+def _not_used(column: _Column) -> str:
+    """Say why a column that is called a language is not taken for one."""
+    others = [value for value in column.counts if not _tag_of(value)]
+    if not others or len(others) == len(column.counts):
+        return f"{column.name} names no languages, and is not used as such."
+    rows = sum(column.counts[value] for value in others)
+    return (
+        f"{column.name} is not used as the language: {_listed(others, 3)} ({rows:,} rows) is none. "
+        "Correct the column, or write `values` for it."
+    )
 
 
 def _detected(languages: Languages) -> tuple[str | tuple[str, ...], str]:
@@ -836,7 +864,7 @@ def _columns(rows: Sequence[Row]) -> list[_Column]:
     for name in names:
         values = tuple(_present(row.get(name, "")) for row in flat)
         counts = Counter(value for value in values if value)
-        if counts and name.strip() and not set(name) & set("{}"):
+        if counts and not _NAMELESS.fullmatch(name) and not set(name) & set("{}"):
             columns.append(_Column(name, values, counts))
     return columns
 
@@ -863,7 +891,7 @@ def _scalars(row: Row, prefix: str = "", depth: int = 0) -> list[tuple[str, str]
 
 
 def _present(value: str) -> str:
-    return "" if value.casefold() in MISSING else value
+    return "" if is_missing(value) else value
 
 
 def _escaped(text: str) -> str:

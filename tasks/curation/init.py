@@ -23,9 +23,10 @@ from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows
-from tasks.curation.guessing import MISSING, guess_mapping, header_fault
+from tasks.curation.guessing import guess_mapping, header_fault
 from tasks.curation.items import Item
 from tasks.curation.readers.class_names import classes_in
+from tasks.curation.readers.missing import is_missing
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
 from tasks.errors import DataError, SettingsError
 from tasks.formats.delimited import is_delimited
@@ -96,7 +97,7 @@ class Draft:
                     yield ADAPTERS[self.adapter].read(row)
                 else:
                     yield read_mapped(self.mapping, row, language_in(self.table))
-            except BadRow:
+            except (BadRow, ValueError):
                 continue
 
 
@@ -347,7 +348,7 @@ def _is_present(row: RawRow, label: str) -> bool:
             cell = items[int(part)] if part.isdecimal() and int(part) < len(items) else None
         else:
             cell = cast("dict[str, object]", cell).get(part) if isinstance(cell, dict) else None
-    return cell is not None and str(cell).strip().casefold() not in MISSING
+    return cell is not None and not is_missing(str(cell))
 
 
 def _beside(settings: Path, file: Path) -> str:

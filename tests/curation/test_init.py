@@ -175,6 +175,67 @@ def test_a_missing_value_is_no_label_and_is_counted(
     assert "category is empty in 10 of 70 rows; they are left out" in capsys.readouterr().out
 
 
+def test_a_label_that_may_be_none_is_named(tmp_path: Path):
+    lines = [f"steel pan {n},{('kitchen', 'garden', 'Unknown')[n % 3]}" for n in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,category", *lines]))
+
+    remarks = draft(tmp_path / "rows.csv").remarks
+
+    assert "Unknown (20 rows) may stand for no label" in " ".join(remarks)
+
+
+@pytest.mark.parametrize("word", ["N/A", "NULL", "xx", "en, id"])
+def test_a_row_whose_language_is_none_is_counted_as_blank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str
+):
+    tags = [word, *["en", "id"] * 30]
+    lines = [
+        f'steel pan {n},{"kitchen" if n % 3 else "garden"},"{tag}"' for n, tag in enumerate(tags)
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,category,locale", *lines]))
+    monkeypatch.chdir(tmp_path)
+
+    init(["rows.csv"])
+
+    assert "{locale}" == mapping_of("rows.yaml").language
+    assert "they are left out" in capsys.readouterr().out
+
+
+def test_answers_and_questions_without_a_value_are_counted(tmp_path: Path):
+    words = ["", "NULL", "#N/A"]
+    lines = [f"What does pan {n} cost?,It costs {n} dollars or more." for n in range(50)]
+    lines += [f"What does tray {n} cost?,{word}" for n, word in enumerate(words)]
+    (tmp_path / "rows.csv").write_text("\n".join(["question,answer", *lines, "nan,It is red."]))
+
+    remarks = draft(tmp_path / "rows.csv").remarks
+
+    assert "answer is empty in 3 of 54 rows; they are left out." in remarks
+    assert "question is empty in 1 of 54 rows; they are left out." in remarks
+
+
+def test_a_text_that_is_blank_in_some_rows_is_asked_about_where_there_is_no_other(tmp_path: Path):
+    titles = [f"steel pan number {n}" if n % 6 else "" for n in range(60)]
+    lines = [f"{title},{'kitchen' if n % 4 else 'garden'}" for n, title in enumerate(titles)]
+    (tmp_path / "rows.csv").write_text("\n".join(["title,category", *lines]))
+
+    drafted = draft(tmp_path / "rows.csv")
+
+    assert drafted.mapping is not None
+    assert "title: {title}" in drafted.mapping.prompt
+    assert "title is empty in 10 of 60 rows; they are left out." in drafted.remarks
+
+
+def test_an_index_that_was_written_again_is_nothing_to_group_by(tmp_path: Path):
+    lines = [f"{n},steel pan {n},{'kitchen' if n % 3 else 'garden'}" for n in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["Unnamed: 0, title ,category", *lines]))
+
+    mapping = draft(tmp_path / "rows.csv").mapping
+
+    assert mapping is not None
+    assert {} == mapping.facets
+    assert "Which category is this: garden or kitchen?\ntitle: { title }" == mapping.prompt
+
+
 def test_a_label_is_found_by_evidence_and_the_runner_up_is_named():
     categories = ("Sepatu", "Tas", "Dapur")
     rows = [

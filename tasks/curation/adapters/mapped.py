@@ -18,7 +18,7 @@ from data_schemas.mappings import (
     template_parts,
 )
 from data_schemas.pass_rates import PASS_RATE
-from data_schemas.rows import Demonstration, Domain, Message, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Message, Problem, Role, is_language_tag
 from tasks.curation.adapters.chats import Chat, read_chat, turns_of
 from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.languages import language_among
@@ -26,6 +26,7 @@ from tasks.curation.cleaning.pass_rates import is_rate
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import UnreadCell, unread_in
+from tasks.curation.readers.missing import is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import written_out
@@ -170,11 +171,27 @@ def _language(
     if mapping.language == FILE:
         return of_file
     if isinstance(mapping.language, str) and mapping.language != TEXT:
-        return _fill(mapping.language, cells)
+        return _tag(_fill(mapping.language, cells))
     language = language_among(content, () if mapping.language == TEXT else mapping.language)
     if language == UNDETERMINED and mapping.verifier in _OF_NUMBERS:
         _check_reads_alike(mapping, cells)
     return language
+
+
+def _tag(text: str) -> str:
+    """Return a tag of a language.
+
+    Raises:
+        BadRow: the cell has a word for no value, or is none.
+    """
+    if is_missing(text):
+        raise BadRow("empty_field", f"the language is {text!r}, which stands for none")
+    if not is_language_tag(text):
+        raise BadRow(
+            "bad_language",
+            f"{text!r} is no tag of a language; `values` of the mapping translates names into tags",
+        )
+    return text
 
 
 def _check_reads_alike(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> None:

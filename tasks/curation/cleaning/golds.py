@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from data_schemas.rows import Problem
+from tasks.curation.readers.missing import is_null
 
 OF_A_VALUE = ("final_answer", "rule_answer")
 _OF_TEXTS = (
@@ -30,8 +31,6 @@ _NO_BACKSLASH = re.compile(
     # behind its blank the rest of \tan, \tau, \to, \triangle, \nu, \neq, \not, \rho, \rangle
     r"|[\t\r\n](?:an|au|o|op|riangle|u|eq?|ot|mid|ho|angle|ceil|floor|ight)(?![A-Za-z])"
 )
-_NULL = re.compile(r"null|nan|#?n/a|<na>|\(null\)|#(?:value!|ref!|div/0!|name\?)", re.IGNORECASE)
-"""Na alone is sodium, and none an answer to how many."""
 _SOLUTION = re.compile(r"####|</?think>|\n\s*\n")
 _BOX = re.compile(r"\\f?boxed\b")
 _PROSE = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2,}")
@@ -71,7 +70,7 @@ def _value_fault(value: str) -> tuple[str, str] | None:
             "bad_answer",
             f"{eaten[0]!r} in the answer {value[:60]!r} lost a backslash: it was read as an escape",
         )
-    if _NULL.fullmatch(value.strip()):
+    if value.strip() and is_null(value):
         return "bad_answer", f"the answer is {value.strip()!r}, which is how exports write none"
     words, characters = len(_PROSE.findall(value)), len(_SPACELESS.findall(value))
     most = _MOST_OF_SENTENCES if _SENTENCES.search(value) else _MOST_WORDS

@@ -25,6 +25,7 @@ from tasks.curation.cleaning.suitability import (
 from tasks.curation.cleaning.wording import ByPart, parts, words
 from tasks.curation.cleaning.writing_systems import foreign_share
 from tasks.curation.items import Item, Partition, refuse
+from tasks.curation.readers.missing import is_null
 from tasks.engines.chat import (
     ControlTokens,
     closes_thought,
@@ -51,6 +52,7 @@ _BATCH = 512
 # C0 and C1 controls except tab and newline, the replacement character, private use, non-characters.
 _INVALID = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff]")
 _MARKUP = re.compile(r"</?\w+>")
+_HOW = "is how exports write that there is none"
 _UNANSWERED = THINK_OPEN
 """A response that never ends its thought, so that a verifier only reads the gold answer."""
 _REMEMBERED = 8
@@ -97,6 +99,8 @@ def _text_fault(item: Item, look: Callable[[str], tuple[str, str] | None]) -> Fa
     for message in item.record.messages:
         if not message.content.strip():
             return broken, "empty_prompt", f"the {message.role} message is blank"
+    if item.content.strip() and all(map(is_null, item.content.splitlines())):
+        return broken, "empty_prompt", f"{item.content!r} {_HOW}"
     texts = [message.content for message in item.record.messages]
     if isinstance(item.record, Demonstration):
         texts.append(item.record.response)
@@ -173,6 +177,9 @@ def _response_fault(demonstration: Demonstration) -> Fault | None:
         )
     if not answer.strip():
         return Outcome.QUARANTINED, "empty_answer", "nothing follows </think>"
+    # Whoever is told to write N/A where nothing is known writes it.
+    if is_null(answer) and answer.strip().casefold() not in demonstration.prompt_text.casefold():
+        return Outcome.QUARANTINED, "empty_answer", f"{answer.strip()!r} {_HOW}"
     if calls_while_thinking(demonstration.response):
         detail = "a <tool_call> within the thought: some servers end the thought there and make it"
         return Outcome.QUARANTINED, "call_in_thought", detail

@@ -137,6 +137,24 @@ def test_a_missing_column_is_named_beside_those_that_are_there(column):
     assert f"{column!r} is not among {', '.join(sorted(fields))}" == refused.value.detail
 
 
+@pytest.mark.parametrize(
+    ("cell", "reason", "detail"),
+    [
+        ("NULL", "empty_field", "the language is 'NULL'"),
+        ("nan", "empty_field", "stands for none"),
+        ("N/A", "empty_field", "stands for none"),
+        ("English", "bad_language", "'English' is no tag"),
+        ("vn", "bad_language", "'vn' is no tag"),
+        ("en,id", "bad_language", "`values` of the mapping"),
+    ],
+)
+def test_a_cell_that_names_no_language_is_refused(cell, reason, detail):
+    with pytest.raises(BadRow, match=detail) as refusal:
+        mapped(TEN_LINES, ROW | {"lang": cell})
+
+    assert reason == refusal.value.reason
+
+
 def test_a_label_that_is_no_option_is_refused():
     text = TEN_LINES.replace('3": books', '3": book')
     with pytest.raises(BadRow, match="unknown_option"):

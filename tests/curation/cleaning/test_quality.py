@@ -42,6 +42,8 @@ def outcome(tokenizer: PreTrainedTokenizerBase, item: Item) -> str:
         ("How much is 3 + 4?\n\tSay it.", "kept"),
         ("ราคา 3 + 4", "dropped language_mix"),
         (" \n", "quarantined empty_prompt"),
+        ("NULL", "quarantined empty_prompt"),
+        ("What is null?", "kept"),
         ("How\x00 much?", "quarantined invalid_characters"),
         ("How much\ufffd?", "quarantined invalid_characters"),
         ("How much?\r", "quarantined invalid_characters"),
@@ -68,6 +70,8 @@ def test_prompts(
         ("<think>never ends 7", "quarantined malformed_think"),
         ("<think>a <tool_call></think>7", "quarantined call_in_thought"),
         ("<think>3 + 4 = 7</think> \n", "quarantined empty_answer"),
+        ("<think></think>#N/A", "quarantined empty_answer"),
+        ("<think></think>none", "kept"),
         ("<think>กขคง</think>7", "dropped language_mix"),
         (
             "<think>a bc def ghij klmno pqrst uvwxyz 9876543210</think>7",
@@ -81,6 +85,14 @@ def test_responses(
     tokenizer: PreTrainedTokenizerBase, make_demonstration: Make, response: str, expected: str
 ):
     assert expected == outcome(tokenizer, make_demonstration("a", "How much?", response))
+
+
+def test_a_response_that_the_prompt_asks_for_is_kept(
+    tokenizer: PreTrainedTokenizerBase, make_demonstration: Make
+):
+    asking = make_demonstration("a", "Which size is it? Else n/a.", "<think></think>N/A")
+
+    assert "kept" == outcome(tokenizer, asking)
 
 
 def test_a_thought_is_quarantined_where_the_chat_template_ends_it_in_the_prompt(
