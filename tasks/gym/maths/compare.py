@@ -111,7 +111,7 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
     gold, other = _along(gold, other), _along(other, gold)
     kinds = {gold.kind, other.kind}
     if kinds == {"value"}:
-        as_curve = _is_curve(gold) and not other.name and _solves(gold, other)
+        as_curve = is_curve(gold) and not other.name and _solves(gold, other)
         return as_curve or _values_agree(gold, other, tolerance)
     if not kinds <= INTERVALS or len(kinds) > 1:
         verdict = same_region(gold, other, lambda part: _evaluated(part.term))
@@ -213,7 +213,7 @@ def _equations(gold: Answer, other: Answer) -> bool | None:
     return all(_same_value(ratios[0], value) for value in ratios)
 
 
-def _is_curve(gold: Answer) -> bool:
+def is_curve(gold: Answer) -> bool:
     """Say whether a gold with a product as its name, xy = 6, may be the equation of a curve."""
     return bool(_PRODUCT.fullmatch(gold.name)) and gold.term is not None and not symbols(gold.term)
 

@@ -44,6 +44,10 @@ _BY_NUMBER = {
     "vi": (r"(?:[Nn]gày\s{day}\stháng\s{month}(?:\snăm\s{year})?)", _AFTER),
 }
 _LANGUAGE_OF = {"ja": "zh"}
+# "3/4/2024", "03.04.2024", "14-3-24"
+_IN_DIGITS = re.compile(
+    r"(?P<first>\d{1,2})(?P<sign>[/.\-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d\d)"
+)
 # "\text{", "$", ".": what may stand around a date.
 _AROUND = re.compile(r"^(?:\\(?:text|mathrm)\s?\{|[\s$*_(\"'])+|[\s$*_)}\"'.。]+$")
 
@@ -54,6 +58,23 @@ def date_of(text: str, language: str) -> str:
         return ""
     match = _pattern(primary(language)).fullmatch(_AROUND.sub("", text))
     return _written(match, language) if match else ""
+
+
+def dates_in_digits(text: str) -> frozenset[str]:
+    """Return the dates that `3/4/2024` may be, day first and month first; a day of 13 is no month.
+
+    Without another date to compare with it is none, but a quotient or a difference.
+    """
+    match = _IN_DIGITS.fullmatch(text.replace(" ", ""))
+    if match is None:
+        return frozenset()
+    first, second, year = int(match["first"]), int(match["second"]), match["year"]
+    year = year if len(year) == 4 else f"20{year}"
+    return frozenset(
+        f"{year}-{month:02}-{day:02}"
+        for day, month in ((first, second), (second, first))
+        if 0 < month <= 12 and 0 < day <= 31
+    )
 
 
 def cut_dates(text: str, language: str) -> tuple[str, list[re.Match[str]]]:

@@ -102,6 +102,11 @@ _SPELLED = re.compile(
     r")?",
     re.IGNORECASE,
 )
+# "three dozen eggs", "a dozen", "half a dozen"
+_DOZENS = re.compile(
+    rf"(?:(?P<half>half\s+a)|(?P<count>an?|{_BELOW_1000}))\s+dozen(?P<noun>\s+[a-z]{{2,}}s)?",
+    re.IGNORECASE,
+)
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6}
 _PARTS |= {"seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
 _WITHOUT_ARTICLE = ("half", "quarter")
@@ -251,7 +256,7 @@ def spelled_out(text: str, language: str = "en") -> str:
     han = _HAN.fullmatch(words) if primary(language) in ("zh", "ja") else None
     if match is None and han:
         return _chinese(han)
-    if match is None and (part := _fraction_in_words(words, language)):
+    if match is None and (part := _fraction_in_words(words, language) or _dozens(words, language)):
         return part
     if match is None:
         value = value_of(words, language)
@@ -274,6 +279,15 @@ def _fraction_in_words(words: str, language: str) -> str:
         return ""
     top = _WORD_VALUES.get(match["top"] or "", 1)
     return str(int(whole) + Fraction(top, _PARTS[match["part"].rstrip("s").replace("lve", "lf")]))
+
+
+def _dozens(words: str, language: str) -> str:
+    """Return `3 dozen eggs` for `three dozen eggs`; '' for what counts no dozens."""
+    match = _DOZENS.fullmatch(words) if primary(language) == "en" else None
+    if match is None:
+        return ""
+    count = "0.5" if match["half"] else _below_1000(match["count"])
+    return f"{count} dozen{match['noun'] or ''}"
 
 
 def _with_noun(words: str, language: str) -> str:

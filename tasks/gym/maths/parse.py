@@ -213,8 +213,8 @@ def _repeating(comma: bool) -> tuple[re.Pattern[str], ...]:
             r"[.,](?P<once>\d{0,40}?)(?P<period>(?:\d\u0305){1,40})",
             # "0.(3)"
             point + r"(?P<once>\d{0,40})\((?P<period>\d{1,40})\)(?![\w^])",
-            # "0.333...", "0.1818...": three of a digit or two of a group say what goes on.
-            point + r"(?P<once>\d{0,9}?)(?P<period>(?P<digit>\d)(?=(?P=digit){2})|\d{2,6}?)"
+            # "0.333...", "0.0833...", "0.1818...": a digit or a group that is there twice goes on.
+            point + r"(?P<once>\d{0,9}?)(?P<period>(?P<digit>\d)(?=(?P=digit))|\d{2,6}?)"
             r"(?P=period){1,40}(?:\.{3}|…|\\[lc]?dots(?![A-Za-z]))",
             # "0.1666 repeating", "0.3 \text{ recurring}": one digit, or a group written twice.
             point + r"(?P<once>\d{0,9}?)"

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from tasks.gym.maths import units
 from tasks.gym.maths.compare import PERIOD, has_pi, is_share, rational
+from tasks.gym.maths.dates import dates_in_digits
 from tasks.gym.maths.described import points_of
 from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
 from tasks.gym.maths.matrices import has_matrices
@@ -52,6 +53,14 @@ _SHORT_EXPONENT = re.compile(r"(?<=\d)e(?=[-+]\d(?!\d))")
 # "e^x", "$e$", "3e -", "(e"
 _LETTER_E = re.compile(
     r"(?<![A-Za-z\\])e\s?[\^*/=_)]|\$\s*e\s*\$|[-+*/=({]\s?\d*e(?![A-Za-z])|(?<![A-Za-z\\])e\s[-+]\s"
+)
+# "1.5k", "$50k", "2K followers"; 1.500k is none
+_THOUSANDS = re.compile(
+    r"(?P<before>[^\w.,]{0,4})(?P<whole>\d{1,6})(?:[.,](?P<decimals>\d{1,2}))?[kK](?P<after>(?:[\s.].*)?)"
+)
+_IN_KELVIN = re.compile(r"(?<=\d)\s?K(?=\W*$)")
+_KELVIN = re.compile(
+    r"(?<![A-Za-z])(?:kelvins?|temperatures?|K)(?![A-Za-z])|\\(?:text|mathrm)\{\s?K\s?\}"
 )
 _OF_E = re.compile(r"\\(?:ln|log|exp|int)(?![A-Za-z])|integral|derivative", re.IGNORECASE)
 _NUMBER_NAMES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -235,6 +244,8 @@ class AnswerForm:
         answer = parse(points) if points else answer
         if self.ratio or gold.kind == "ratio":
             answer = _to(answer)
+        if gold.kind == "date" and (dates := dates_in_digits(answer.text)) == {gold.text}:
+            answer = Answer("date", min(dates))
         if answer.kind == "date" and _WHEN.search(self.words) and _YEAR.fullmatch(gold.text):
             answer = value(answer.text.partition("-")[0], answer)
         answer = self._counted(self._ordered(answer, gold), gold)
@@ -246,6 +257,22 @@ class AnswerForm:
         if may_be_vector and answer.kind == "[]" and gold.kind in ("()", "[]"):
             return replace(answer, kind="()")
         return answer
+
+    def in_full(self, text: str, gold: str) -> str:
+        """Return `1500` for 1.5k, the answer where the gold is a number and k is no letter.
+
+        Where something is measured in kelvin a large K is that unit.
+        """
+        if "K" in text and _KELVIN.search(f"{self.words} {gold}"):
+            return _IN_KELVIN.sub(" kelvin", text)
+        match = _THOUSANDS.fullmatch(text)
+        if match is None or "k" in self.letters:
+            return text
+        decimals = match["decimals"] or ""
+        number = int(match["whole"] + decimals) * Fraction(1000, 10 ** len(decimals))
+        if number.denominator != 1:
+            return text
+        return f"{match['before']}{number}{match['after']}"
 
     def plain(self, text: str, gold: str) -> str:
         """Return a text in which 2e-3 is 2e - 3 if e is a letter of the problem or the gold."""

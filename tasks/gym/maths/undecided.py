@@ -1,9 +1,10 @@
 r"""Golds that leave open whether an answer is right: nothing compares them by value.
 
-Four forms, each an abstention and no refusal: a sentence, which other words say as well; an
-identity, of which the task wants one of several (`insert signs so that ... holds`); things that
-neither problem nor answer calls as the gold does; and conditions in words on parameters that the
-answer calls by other letters. What has another value than one of the last three is wrong.
+Each is an abstention and no refusal: a sentence, which other words say as well; an identity, of
+which the task wants one of several (`insert signs so that ... holds`); things that neither problem
+nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
+letters; 3/4/2024 for March 4; and 6 for `xy = 6`, which may be the equation of a curve. Of all but
+the first, what has another value is wrong.
 """
 
 import re
@@ -12,7 +13,8 @@ from dataclasses import replace
 from itertools import permutations
 
 from tasks.gym.maths import units
-from tasks.gym.maths.compare import same
+from tasks.gym.maths.compare import is_curve, same
+from tasks.gym.maths.dates import dates_in_digits
 from tasks.gym.maths.latex_terms import LatexTerm, parse_term, renamed, symbols
 from tasks.gym.maths.parse import Answer
 
@@ -23,6 +25,8 @@ _VERB = re.compile(
     r"(?<!\w)(?:is|are|was|were|will|would|must|can|cannot|could|has|have|does|do|any|every)(?!\w)"
 )
 SENTENCE = "the gold is a sentence"
+DATE = "day and month of a date in digits may be changed"
+PRODUCT = "the gold is an equation, or what the problem calls a product"
 IDENTITY = "the gold is an identity, of which a task has several"
 THINGS = "the gold calls things otherwise than the problem"
 CONDITIONS = "the gold has conditions in words on its parameters"
@@ -40,9 +44,20 @@ def undecided(gold: Answer, other: Answer, question: str) -> str:
         return SENTENCE
     if _is_identity(gold, other):
         return IDENTITY
+    if gold.kind == "date" and gold.text in dates_in_digits(other.text):
+        return DATE
     if question and _calls_things_otherwise(gold, other, question.casefold()):
         return THINGS
     return CONDITIONS if _has_other_parameters(gold, other) else ""
+
+
+def is_open_product(gold: Answer, other: Answer, question: str) -> bool:
+    """Say whether 6 is stated for `xy = 6` where the problem does not speak of that product."""
+    if not is_curve(gold) or other.name or other.term is None or symbols(other.term):
+        return False
+    factors = r"\s*(?:\*|\\cdot|\\times)?\s*".join(gold.name)
+    asked = rf"(?<![A-Za-z\\]){factors}(?![A-Za-z])|(?i:product|area)"
+    return re.search(asked, question) is None
 
 
 def _is_sentence(gold: Answer) -> bool:

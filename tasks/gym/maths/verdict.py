@@ -25,7 +25,7 @@ from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
-from tasks.gym.maths.undecided import undecided
+from tasks.gym.maths.undecided import PRODUCT, is_open_product, undecided
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.workers import WorkerFailure, WorkerTimeout
@@ -135,7 +135,9 @@ def _check(
         reason = "several_answers" if places else "no_answer"
         return scored(0.0, reason, f"gold {_excerpt(ours)}; {len(places)} answers found")
     if is_number:
-        places = [replace(place, text=_TIGHT_UNIT.sub(r"\1 \2\3", place.text)) for place in places]
+        texts = [form.in_full(place.text, gold.value) for place in places]
+        texts = [_TIGHT_UNIT.sub(r"\1 \2\3", text) for text in texts]
+        places = [replace(place, text=text) for place, text in zip(places, texts, strict=True)]
     answers = [(place, form.read(_read(place, whole, language), whole)) for place in places]
     budget = _Budget(BUDGET_S)
     compare = partial(_compare, budget=budget, tolerance=allowed)
@@ -197,6 +199,8 @@ def _settled(ours: Answer, theirs: Answer, form: AnswerForm, one: _Comparison) -
     """Correct a comparison where values are not all: of matrices, and what a gold leaves open."""
     if ours.text != theirs.text and (form.matrices or matrices.has_matrices(ours.text)):
         one = _with_matrices(ours, theirs, one)
+    if one.equal and is_open_product(ours, theirs, form.words):
+        return _Comparison(None, PRODUCT)
     if one.equal is not False:
         return one
     why = undecided(ours, theirs, form.words)

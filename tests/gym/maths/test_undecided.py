@@ -148,3 +148,69 @@ def test_a_described_set_is_compared_with_its_points_from_both_sides() -> None:
     assert 1.0 == verdict(even, listed).score
     assert 0.0 == verdict(listed, even.replace("even", "odd")).score
     assert 0.0 == verdict(listed, r"(x,y,z) \text{ with each } x,y,z \in \{1,-1\}").score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "score"),
+    [
+        ("March 14, 2024", "3/14/2024", 1.0),
+        ("March 14, 2024", "14.03.24", 1.0),
+        ("March 3, 2024", "3/3/2024", 1.0),
+        ("March 4, 2024", "3/4/2024", None),
+        ("2024-03-04", "04/03/2024", None),
+        ("March 14, 2024", "5/14/2024", 0.0),
+        ("March 14, 2024", "3/14/2023", 0.0),
+        ("March 14, 2024", "14/14/2024", 0.0),
+        ("3/8", "3/4/2", 1.0),
+    ],
+)
+def test_a_date_in_digits_is_read_beside_a_gold_that_is_a_date(
+    gold: str, answer: str, score: float | None
+) -> None:
+    assert score == verdict(gold, answer).score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "question", "score"),
+    [
+        ("xy = 6", "6", "Give an equation of the curve.", None),
+        ("xy = 6", "6", "If $x + y = 5$ and $x^2 + y^2 = 13$, find $xy$.", 1.0),
+        ("xy = 6", "6", "Find the product of $x$ and $y$.", 1.0),
+        ("xy = 6", "7", "Give an equation of the curve.", 0.0),
+        ("xy = 6", r"\frac{6}{x}", "Give an equation of the curve.", 1.0),
+        ("AB = 6", "6", "How long is the segment?", 1.0),
+        ("x = 6", "6", "Solve.", 1.0),
+    ],
+)
+def test_a_product_of_unknowns_is_a_name_only_where_the_problem_asks_for_it(
+    gold: str, answer: str, question: str, score: float | None
+) -> None:
+    assert score == verdict(gold, answer, question).score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "question", "score"),
+    [
+        ("1500", "1.5k", "How many?", 1.0),
+        ("1500", r"\$1.5k", "How much?", 1.0),
+        ("50000", "50K followers", "How many?", 1.0),
+        ("1.5", "1.5k", "How many?", 0.0),
+        ("300", "300K", "What is the temperature in kelvin?", 1.0),
+        ("300000", "300K", "What is the temperature in kelvin?", 0.0),
+        ("1500", "1.5k", "What is $f(k)$?", 0.0),
+        ("3k", "3k", "What is it?", 1.0),
+        ("36", "three dozen eggs", "How many?", 1.0),
+        ("6", "half a dozen", "How many?", 1.0),
+        ("12", "a dozen", "How many?", 1.0),
+        ("3", "three dozen eggs", "How many?", 0.0),
+        ("30", "three dozen eggs", "How many?", 0.0),
+        ("1/12", r"0.0833\ldots", "How much?", 1.0),
+        ("1/3", "0.33...", "How much?", 1.0),
+        ("0.33", "0.33...", "How much?", 0.0),
+        ("1/3", "0.34...", "How much?", 0.0),
+    ],
+)
+def test_thousands_dozens_and_decimals_that_go_on(
+    gold: str, answer: str, question: str, score: float
+) -> None:
+    assert score == verdict(gold, answer, question).score
