@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 
 _NANO = 10**9
+_SHORT = {pa.float16(): np.float16, pa.float32(): np.float32}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +71,49 @@ def canonical_cell(value: object) -> object:  # noqa: PLR0911, C901 - one line a
 def column_cells(column: pa.Array) -> list[object]:
     """Return the canonical cells of a column.
 
-    Single precision is read as the decimals that it was written from: 0.1, not 0.1000000015.
+    Half and single precision are read as the decimals that they were written from, also within
+    lists and objects: 0.1, not 0.1000000015.
     """
-    if column.type in (pa.float16(), pa.float32()):
-        column = column.cast(pa.float32()).cast(pa.string()).cast(pa.float64())
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.type == pa.float32():  # as below, and faster
+        column = column.cast(pa.string()).cast(pa.float64())
     try:
         values: list[object] = column.to_pylist(maps_as_pydicts="strict")
     except (pa.ArrowException, ValueError, OverflowError, KeyError, NotImplementedError):
         values = [_cell_alone(cell) for cell in column]
+    if _is_short(column.type):
+        values = [_as_written(value, column.type) for value in values]
     if pa.types.is_string(column.type) or pa.types.is_integer(column.type):
         return values  # most columns are these, and canonical already
     return [canonical_cell(value) for value in values]
+
+
+def _is_short(kind: pa.DataType) -> bool:
+    """Say whether a type has a part of less than double precision."""
+    parts = (kind.field(place).type for place in range(kind.num_fields))
+    return kind in _SHORT or any(map(_is_short, parts))
+
+
+def _as_written(value: object, kind: pa.DataType) -> object:
+    """Return a value whose short numbers are the shortest decimals that round to them."""
+    match value:
+        case float() if kind in _SHORT:
+            return float(str(_SHORT[kind](value)))
+        case list():
+            parts = cast("list[object]", value)
+            if pa.types.is_map(kind):  # pairs, where keys are no texts
+                types = (kind.key_type, kind.item_type)
+                pairs = cast("list[tuple[object, object]]", parts)
+                return [tuple(map(_as_written, pair, types)) for pair in pairs]
+            return [_as_written(part, kind.value_type) for part in parts]
+        case Mapping():
+            cells = cast("Mapping[str, object]", value)
+            if pa.types.is_map(kind):
+                return {name: _as_written(cell, kind.item_type) for name, cell in cells.items()}
+            return {name: _as_written(cell, kind.field(name).type) for name, cell in cells.items()}
+        case _:
+            return value
 
 
 def unread_in(value: object) -> UnreadCell | None:

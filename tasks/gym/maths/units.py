@@ -17,6 +17,14 @@ _SCALE_WORDS = {
     10**12: "trillion trillions triliun",
 }
 _SCALES = {word: factor for factor, words in _SCALE_WORDS.items() for word in words.split()}
+_OTHER_CODES = (
+    "AFN AMD ANG AOA AWG AZN BBD BGN BHD BIF BMD BSD BTN BWP BYN BZD CRC CVE DJF DOP DZD ERN "
+    "ETB FJD FKP GIP GMD GNF GTQ GYD HNL HTG IQD IRR ISK JMD JOD KGS KMF KPW KWD KYD KZT LBP "
+    "LRD LSL LYD MDL MGA MKD MNT MRU MUR MVR MWK MZN NAD NIO OMR PAB PGK PYG QAR RON RSD RWF "
+    "SBD SCR SDG SHP SLE SRD SSP STN SVC SYP SZL TJS TMT TND TTD TZS UGX UZS VED VES VUV WST "
+    "XAF XCD XOF XPF YER ZMW ZWG"
+)
+_SIGNS_OF = {"AMD": "֏", "AFN": "؋", "KZT": "₸", "MNT": "₮", "PYG": "₲", "CRC": "₡", "AZN": "₼"}
 _CURRENCIES = {
     "dollar": "$ USD dollar",
     "cent": "¢ cent cents",
@@ -56,7 +64,7 @@ _CURRENCIES = {
     "rand": "ZAR",
     "naira": "NGN ₦",
     "shilling": "KES",
-    "cedi": "GHS",
+    "cedi": "GHS ₵",
     "egyptian pound": "EGP",
     "shekel": "ILS ₪",
     "dirham": "AED",
@@ -71,8 +79,11 @@ _CURRENCIES = {
     "pakistani rupee": "PKR",
     "sri lankan rupee": "LKR",
     "nepalese rupee": "NPR",
-}
-"""Codes of ISO 4217 (2024) that are no English words, signs of Unicode's Sc, and names."""
+    "lari": "₾",
+    "bitcoin": "₿",
+} | {code.casefold(): f"{code} {_SIGNS_OF.get(code, '')}" for code in _OTHER_CODES.split()}
+"""Codes of ISO 4217 (2024), signs of Unicode's Sc, and names. Left out are codes that are words or
+functions: ALL, BAM, BOB, CDF, CUP, GEL, MAD, SOS, TOP."""
 CODES = (
     "Rp",
     *(form for forms in _CURRENCIES.values() for form in forms.split() if form[:2].isupper()),
@@ -126,7 +137,7 @@ KNOWN = {word: name for name, words in _MEASURES.items() for word in words.split
 MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 """Thai vowels and tones above and below letters, for a character class."""
 _WORD = rf"(?:[^\W\d_]|[{MARKS}])+"
-CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢₭៛₽₴₺₦₪৳"
+CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢₭៛₽₴₺₦₪৳₵₾₿" + "".join(_SIGNS_OF.values())
 CURRENCY = (
     "|".join(sorted(map(re.escape, CODES), key=len, reverse=True)) + rf"|Rp\.|[{CURRENCY_SIGNS}]"
 )
