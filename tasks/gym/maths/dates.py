@@ -80,8 +80,8 @@ def dates_in_digits(text: str) -> frozenset[str]:
 def cut_dates(text: str, language: str) -> tuple[str, list[re.Match[str]]]:
     """Return a text without its dates, and these."""
     pattern = _pattern(primary(language))
-    found = list(pattern.finditer(text))
-    return (pattern.sub("", text), found) if found else (text, found)
+    dates = list(pattern.finditer(text))
+    return (pattern.sub("", text), dates) if dates else (text, dates)
 
 
 @functools.cache

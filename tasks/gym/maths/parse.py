@@ -449,8 +449,8 @@ def bound_names(text: str) -> str:
         return text
     integral = _INTEGRAL.search(text) if text.count("\\int") == 1 else None
     members, parameter = _MEMBERS.match(text), _PARAMETER.match(text)
-    if found := list(dict.fromkeys(_INDEX.findall(text))):
-        names = dict(zip(found, "klm", strict=False))
+    if indices := list(dict.fromkeys(_INDEX.findall(text))):
+        names = dict(zip(indices, "klm", strict=False))
     elif integral and integral[2] not in _letters(integral[1]):
         names = {integral[2]: "t"}
     elif members:
@@ -460,7 +460,7 @@ def bound_names(text: str) -> str:
     else:
         return text
     free = (set(names.values()) - names.keys()) & _letters(text)
-    if free or len(found) > len(names) or (members and len(set(names)) < 2):
+    if free or len(indices) > len(names) or (members and len(set(names)) < 2):
         return text
     text = _WORD.sub(
         lambda match: (

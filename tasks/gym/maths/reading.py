@@ -355,10 +355,10 @@ class AnswerForm:
 
     def _ordered(self, answer: Answer, gold: Answer) -> Answer:
         """Return `a, b, c` as a < b < c where the problem asks from the smallest to the largest."""
-        for sign, asked in (("<", _ASCENDING), (">", _DESCENDING)) if answer.parts else ():
+        for sign, order in (("<", _ASCENDING), (">", _DESCENDING)) if answer.parts else ():
             names = [name.strip() for name in gold.text.split(sign)]
             if len(names) > 2 and names == [part.text for part in answer.parts]:
-                return gold if asked.search(self.words) else answer
+                return gold if order.search(self.words) else answer
         return answer
 
     def _counted(self, answer: Answer, gold: Answer) -> Answer:
@@ -371,8 +371,8 @@ class AnswerForm:
         folded, places = self.words.casefold(), list[int]()
         for part in answer.parts:
             others = frozenset[str]().union(*(one.unit for one in answer.parts if one is not part))
-            found = [folded.find(word) for word in part.unit - others if word in folded]
-            places += [min(found)] if found and part.kind == "value" and not part.name else []
+            mentions = [folded.find(word) for word in part.unit - others if word in folded]
+            places += [min(mentions)] if mentions and part.kind == "value" and not part.name else []
         if not len(answer.parts) == len(set(places)) <= len(_NAMES_OF_PARTS):
             return answer
         ordered = sorted(zip(places, answer.parts, strict=True), key=lambda pair: pair[0])

@@ -56,8 +56,8 @@ def is_open_product(gold: Answer, other: Answer, question: str) -> bool:
     if not is_curve(gold) or other.name or other.term is None or symbols(other.term):
         return False
     factors = r"\s*(?:\*|\\cdot|\\times)?\s*".join(gold.name)
-    asked = rf"(?<![A-Za-z\\]){factors}(?![A-Za-z])|(?i:product|area)"
-    return re.search(asked, question) is None
+    spoken_of = rf"(?<![A-Za-z\\]){factors}(?![A-Za-z])|(?i:product|area)"
+    return re.search(spoken_of, question) is None
 
 
 def _is_sentence(gold: Answer) -> bool:

@@ -24,8 +24,8 @@ _NAMES = {"i": "\\iota", "j": "\\upsilon", "k": "\\kappa"}
 
 def plain_vectors(text: str) -> str:
     r"""Write the unit vectors of a sum in one style, `\mathbf i`; a single one may be anything."""
-    found = list(_WRITTEN.finditer(text)) if "\\" in text else []
-    return _WRITTEN.sub(_marked, text) if len({_letter(match) for match in found}) > 1 else text
+    units = list(_WRITTEN.finditer(text)) if "\\" in text else []
+    return _WRITTEN.sub(_marked, text) if len({_letter(match) for match in units}) > 1 else text
 
 
 def components(text: str) -> tuple[LatexTerm, ...] | None:
