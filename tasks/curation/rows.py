@@ -1,11 +1,11 @@
 """Stream the rows of raw files, each with the hash of its bytes.
 
-Reads JSON lines, tables of cells with a header (divided by commas, semicolons or tabs), Parquet and
-workbooks; the first two also compressed. How cells are read is in `readers`. A row that cannot be
-read is returned as an UnreadableRow at its position, and so is every line of a table and every row
-of a group of a Parquet file that is damaged, so that no row is lost silently. Blank lines are not
-rows, and a byte order mark at the start of a file is part of none. A table with two columns of one
-name is refused whole: a row can have one of them.
+Reads JSON lines, tables of cells with a header (divided by commas, semicolons, tabs or bars),
+Parquet and workbooks; the first two also compressed. How cells are read is in `readers`. A row that
+cannot be read is returned as an UnreadableRow at its position, and so is every line of a table and
+every row of a group of a Parquet file that is damaged, so that no row is lost silently. Blank lines
+are not rows, and a byte order mark at the start of a file is part of none. A table with two columns
+of one name is refused whole: a row can have one of them.
 """
 
 import codecs

@@ -1,4 +1,4 @@
-"""Tables of cells divided by commas, semicolons or tabs, with a header.
+"""Tables of cells divided by commas, semicolons, tabs or bars, with a header.
 
 Quotes are read as RFC 4180 says. Where they break, the lines that are damaged are returned as such
 and reading goes on with the next one: those that are rows for certain are not lost with them, and
@@ -20,6 +20,8 @@ _MAX_CELL = 2**27
 """Characters of a cell; the library's own limit of 131,072 is less than a long response."""
 _DELIMITERS = ",;\t"
 """What divides the cells: spreadsheets of many languages write semicolons."""
+_LAST_DELIMITER = "|"
+"""Of feeds and databases; in a header that has one of the others it is part of a name."""
 _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line of Excel's, `sep=;`, which says what divides the others."""
@@ -120,10 +122,11 @@ class _Table:
         self._ahead: deque[str] = deque()
         self._taken: list[str] = []
         self._number = 0
-        first = next(self._source, "")
+        first = self._first_line()
         separator = _SEPARATOR.fullmatch(first)
         if separator:
-            self._number, first = 1, next(self._source, "")
+            self._number += 1
+            first = self._first_line()
         self.delimiter = separator[1] if separator else _delimiter(first)
         if first:
             self._ahead.append(first)
@@ -133,9 +136,18 @@ class _Table:
         except csv.Error:  # what it takes with it is damaged
             self._ahead.extend(self._taken)
             self.names = []
+            self._reader = self._new_reader()  # one that has failed yields nothing any more
         else:
             self._number += len(self._taken)
         self._taken.clear()
+
+    def _first_line(self) -> str:
+        """Return the next line that is not blank; '' if there is none."""
+        for line in self._source:
+            if line.strip("\ufeff\r\n "):
+                return line
+            self._number += 1
+        return ""
 
     def _new_reader(self) -> Iterator[list[str]]:
         return csv.reader(self._lines(), strict=True, delimiter=self.delimiter)
@@ -232,6 +244,7 @@ def _is_open(line: str) -> bool:
 
 
 def _delimiter(header: str) -> str:
-    """Return what divides the first line most often, outside of quotes; a comma if nothing does."""
+    """Return what divides a header most often, outside of quotes; a comma if nothing does."""
     bare = _QUOTED.sub("", header)
-    return max(_DELIMITERS, key=bare.count)
+    best = max(_DELIMITERS, key=bare.count)
+    return best if best in bare or _LAST_DELIMITER not in bare else _LAST_DELIMITER

@@ -83,6 +83,17 @@ def test_single_precision_is_the_decimal_that_it_was_written_from(tmp_path: Path
     assert [{"a": 0.1}, {"a": 1.5}] == [dict(row.fields) for row in rows]
 
 
+def test_a_map_whose_keys_are_no_texts_is_a_list_of_pairs(tmp_path: Path):
+    path = tmp_path / "raw.parquet"
+    column = pa.array([[(1, "a"), (2, "b")]], pa.map_(pa.int32(), pa.string()))
+    pq.write_table(pa.table({"names": column}), path)
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert {"names": [[1, "a"], [2, "b"]]} == dict(row.fields)
+
+
 def test_a_cell_of_any_type_has_a_text_and_takes_no_other_cell_with_it(tmp_path: Path):
     path = tmp_path / "raw.parquet"
     day = datetime.datetime(2026, 3, 1, 9, 30)
@@ -399,6 +410,41 @@ def test_an_object_that_is_cut_after_its_brace_is_one_damaged_row(tmp_path: Path
 
     check_readable(path)
     assert ["not_json"] == reasons(path)
+
+
+@pytest.mark.parametrize("separator", ["", "sep=,\n"])
+def test_blank_lines_in_front_of_a_header_are_none(tmp_path: Path, separator: str):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"\ufeff\n{separator}\n \ntitle,price\nshoe,1\n")
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert {"title": "shoe", "price": "1"} == dict(row.fields)
+
+
+@pytest.mark.parametrize("header", ['"id,title', 'id,"title', 'id\t"title'])
+def test_no_row_is_lost_without_a_word_behind_a_header_with_an_open_quote(
+    tmp_path: Path, header: str
+):
+    path = tmp_path / "rows.csv"
+    divider = "\t" if "\t" in header else ","
+    path.write_text("\n".join([header, *(f"{n}{divider}shoe {n}" for n in range(20))]) + "\n")
+
+    assert 21 == len(reasons(path))
+
+
+def test_bars_divide_cells_unless_they_are_part_of_a_name(tmp_path: Path):
+    bars, commas = tmp_path / "bars.csv", tmp_path / "commas.csv"
+    bars.write_text("title|price\nred, round|1\n")
+    commas.write_text("size|colour|cut,price\nL|red|slim,1\n")
+
+    (first,), (second,) = read_rows(bars), read_rows(commas)
+
+    assert isinstance(first, RawRow)
+    assert isinstance(second, RawRow)
+    assert {"title": "red, round", "price": "1"} == dict(first.fields)
+    assert {"size|colour|cut": "L|red|slim", "price": "1"} == dict(second.fields)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

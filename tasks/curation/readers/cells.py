@@ -60,12 +60,17 @@ def canonical_cell(value: object) -> object:  # noqa: PLR0911, C901 - one line a
         case pa.MonthDayNano():
             return f"P{value.months}M{value.days}DT{_seconds(value.nanoseconds)}S"
         case Mapping():
-            cells = cast("Mapping[str, object]", value)
-            return {name: canonical_cell(cell) for name, cell in cells.items()}
+            return _object(cast("Mapping[object, object]", value))
         case list() | tuple():
             return [canonical_cell(part) for part in cast("Sequence[object]", value)]
         case _:
             return UnreadCell(f"{type(value).__name__} has no text")
+
+
+def _object(cells: Mapping[object, object]) -> object:
+    if all(isinstance(name, str) for name in cells):
+        return {name: canonical_cell(cell) for name, cell in cells.items()}
+    return canonical_cell(list(cells.items()))
 
 
 def column_cells(column: pa.Array) -> list[object]:

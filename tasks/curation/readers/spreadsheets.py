@@ -28,6 +28,8 @@ _BROKEN = (
 )
 """What zipfile and openpyxl raise on bytes that are no workbook."""
 _ZEROS = re.compile("00+")
+# "red_x000D_", as XML has no such line end; "_x005F_x000D_" is the text "_x000D_" itself.
+_ESCAPED = re.compile("_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 _FORMULA = re.compile(rb"<f[ >/]")
 
 
@@ -116,4 +118,6 @@ def _cell(cell: object) -> object:
     digits = str(getattr(cell, "number_format", ""))
     if isinstance(value, int) and _ZEROS.fullmatch(digits) and not isinstance(value, bool):
         return f"{value:0{len(digits)}d}"
+    if isinstance(value, str):
+        return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     return canonical_cell(value)

@@ -50,6 +50,19 @@ def test_a_number_that_is_shown_with_leading_zeros_is_the_key_that_is_shown(tmp_
     assert ("00001", 1) == (row.fields["sku"], row.fields["stock"])
 
 
+def test_signs_that_xml_has_not_are_read_and_not_shown_by_their_numbers(tmp_path: Path):
+    path = tmp_path / "shop.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["title"])
+    book.active.append(["red_x000D_\nshoe_x005F_x000D_"])
+    book.save(path)
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, RawRow)
+    assert "red\nshoe_x000D_" == row.text("title")
+
+
 def test_an_error_and_a_formula_without_result_are_refused_where_they_are_used(tmp_path: Path):
     path = tmp_path / "shop.xlsx"
     book = openpyxl.Workbook()
