@@ -21,7 +21,7 @@ _MAX_CELL = 2**27
 _DELIMITERS = ",;\t"
 """What divides the cells: spreadsheets of many languages write semicolons."""
 _LAST_DELIMITER = "|"
-"""Of feeds and databases; in a header that has one of the others it is part of a name."""
+"""Feeds write bars; in a header that has one of the others a bar is part of a name."""
 _QUOTED = re.compile(r'"[^"]*"')
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)
 """A first line of Excel's, `sep=;`, which says what divides the others."""

@@ -3,7 +3,8 @@
 A key whose value is null is not there: a column store writes null for every key that another turn
 has. Keys that a turn may have besides `role` and `content`, or `from` and `value` (ShareGPT):
 
-- `reasoning_content`, `reasoning`, `thinking`, `reasoning_details`: the thought of the last turn.
+- `reasoning_content`, `reasoning`, `thinking`, `reasoning_details`: the thought of the last turn,
+  which parts of its content may be, too.
 - `weight`, `loss`: what they say has to be what is done, which is to train the last turn alone.
 
 What else there is, such as `tool_calls`, belongs to what was said, and no template here writes it.
@@ -24,6 +25,10 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Names of a thought: vLLM before 0.11 and DeepSeek; vLLM and OpenRouter; Ollama."""
 _DETAILS = "reasoning_details"
 """The same thought in parts, beside it or alone (OpenRouter)."""
+_TEXT_PARTS = ("text", "input_text", "output_text")
+"""Kinds of parts that are text; the latter two in OpenAI's Responses."""
+_THOUGHT_PARTS = ("thinking", "reasoning")
+"""Kinds of parts of a thought: `thinking` has it under that name (Anthropic), others as `text`."""
 _TRAINED = ("weight", "loss")
 """Whether a turn is trained: 1 or 0 in fine-tuning at OpenAI, and a boolean in others' rows."""
 _ADVICE = {
@@ -90,7 +95,8 @@ def _check_untrained(turn: Mapping[str, object], where: str) -> None:
     Raises:
         BadRow: names the key.
     """
-    if key := next((key for key in (*_TRAINED, *_THOUGHTS, _DETAILS) if turn.get(key)), ""):
+    thought = "content" if _thought_parts(turn) else ""
+    if key := next((key for key in (*_TRAINED, *_THOUGHTS, _DETAILS) if turn.get(key)), thought):
         raise _unread(where, key, "the last turn alone is trained, with its thought")
 
 
@@ -99,7 +105,7 @@ def _object(turn: object, where: str) -> dict[str, object]:
     if not isinstance(turn, Mapping):
         raise BadRow("bad_messages", f"{where}: a turn is {type(turn).__name__}, not an object")
     keys = cast("Mapping[str, object]", turn)
-    return {key: value for key, value in keys.items() if value is not None and value != []}
+    return {key: value for key, value in keys.items() if value not in (None, [], {})}
 
 
 def _message(turn: Mapping[str, object], where: str) -> dict[str, object]:
@@ -129,8 +135,11 @@ def _message(turn: Mapping[str, object], where: str) -> dict[str, object]:
 def _text(content: object, where: str) -> object:
     """Join the parts of a content, which is a text already or a list of parts.
 
-    Lines divide them, as vLLM joins parts for a template that takes texts.
+    Lines divide them, as vLLM joins parts for a template that takes texts. The parts of a thought
+    are not among them.
     """
+    if isinstance(content, Mapping):
+        content = [content]
     if not isinstance(content, list):
         return content
     texts: list[str] = []
@@ -140,14 +149,31 @@ def _text(content: object, where: str) -> object:
             continue
         here = f"{where}.{place}"
         cells = _object(part, here)
+        if cells.get("type") in _THOUGHT_PARTS:
+            continue
         kind = cells.pop("type", "text")
         text = cells.pop("text", None)
-        other = min(cells, default="") if kind == "text" else str(kind)
+        other = min(cells, default="") if kind in _TEXT_PARTS else str(kind)
         if other or not isinstance(text, str):
             detail = f"{here} is {other or 'no text'!r}, and every engine here takes text only"
             raise BadRow("not_text", detail)
         texts.append(text)
     return "\n".join(texts)
+
+
+def _thought_parts(turn: Mapping[str, object]) -> dict[str, object]:
+    """Return the thought that parts of a content hold, under a name of its own; often none."""
+    content = turn.get("content", turn.get("value"))
+    texts = [
+        cells.get("thinking", cells.get("text"))
+        for part in (cast("list[object]", content) if isinstance(content, list) else [])
+        if isinstance(part, Mapping)
+        and (cells := cast("Mapping[str, object]", part)).get("type") in _THOUGHT_PARTS
+    ]
+    if not texts:
+        return {}
+    is_text = all(isinstance(text, str) for text in texts)
+    return {"content": "".join(map(str, texts)) if is_text else texts}
 
 
 def _thought(turn: Mapping[str, object], where: str) -> str | None:
@@ -159,6 +185,7 @@ def _thought(turn: Mapping[str, object], where: str) -> str | None:
     thoughts = {key: turn[key] for key in _THOUGHTS if key in turn}
     if _DETAILS in turn:
         thoughts[_DETAILS] = _joined_details(turn[_DETAILS], where)
+    thoughts |= _thought_parts(turn)
     if wrong := next((key for key, value in thoughts.items() if not isinstance(value, str)), ""):
         raise _unread(where, wrong, f"it is {type(thoughts[wrong]).__name__}, not text")
     texts = cast("dict[str, str]", thoughts)

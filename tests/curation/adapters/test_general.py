@@ -154,6 +154,28 @@ def test_parts_of_text_are_lines_and_a_picture_is_refused_as_one():
     )
 
 
+@pytest.mark.parametrize(
+    "part", [{"type": "thinking", "thinking": "3+4=7"}, {"type": "reasoning", "text": "3+4=7"}]
+)
+def test_a_thought_may_be_a_part_of_the_content(part: dict[str, object]):
+    user = {"role": "user", "content": [{"type": "input_text", "text": "3+4?"}]}
+    text = {"type": "output_text", "text": "7", "annotations": []}
+    last = {"role": "assistant", "content": [part, text]}
+
+    assert "<think>3+4=7</think>7" == read(chat(user, last))
+    assert "two_thoughts: " in read(chat(user, last | {"reasoning": "4+3"}))
+    assert "the last turn alone is trained" in read(chat(user, last, user, SHOWN))
+    assert "messages.1.content is not read: it is list" in read(
+        chat(user, last | {"content": [{"type": "thinking", "thinking": [text]}, text]})
+    )
+
+
+def test_a_single_part_is_the_text_and_an_empty_object_is_no_call():
+    user = {"role": "user", "content": {"type": "text", "text": "3+4?"}}
+
+    assert "<think></think>7" == read(chat(user, SHOWN | {"function_call": {}}))
+
+
 def test_two_places_for_one_thing_are_refused_unless_they_agree():
     turns = [{"role": "user", "content": "3+4?"}, SHOWN]
 
