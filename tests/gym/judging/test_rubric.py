@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from data_schemas.rows import Message, Role
 from tasks.gym.judging import rubric
 from tasks.gym.judging.comparison_prompt import sections
 from tasks.gym.judging.scripted import ScriptedJudge
@@ -138,6 +139,43 @@ def test_a_verifier_that_abstains_leaves_the_rubric_without_a_verdict(problem):
     verdict = verdict_of(problem, gold, "The answer is 7.")
 
     assert (None, "bad_gold") == (verdict.score, verdict.reason)
+
+
+WISHES = ("budget", "size", "return window", "warranty", "two options", "no upsell")
+"""A mission of several turns whose criteria have weights, are met or not, and may be penalties: the
+shape of Shopping Reasoning Bench (2606.12608), whose rows are behind a form. Written by hand."""
+
+
+@pytest.mark.parametrize("bits", range(2 ** len(WISHES)))
+def test_the_weights_of_a_mission_of_several_turns_add_up_for_every_answer(problem, bits):
+    points = [5, 5, 3, 1, 1, -4]
+    tasks = list[str]()
+
+    def script(prompt):
+        parts = sections(prompt)
+        tasks.append(parts["Task"])
+        return json.dumps({"criteria_met": parts["Criterion"] in parts["Answer"]})
+
+    turns = ("I need a tent for two.", "Do you camp in winter?", "No. At most $200.")
+    roles = (Role.USER, Role.ASSISTANT, Role.USER)
+    mission = problem("rubric", rubric_of(*zip(WISHES, points, strict=True))).model_copy(
+        update={
+            "messages": tuple(
+                Message(role=role, content=text) for role, text in zip(roles, turns, strict=True)
+            )
+        }
+    )
+    met = [place for place in range(len(WISHES)) if bits >> place & 1]
+
+    answer = ". ".join(["Take the blue one", *(WISHES[place] for place in met)])
+    verdict = rubric.verifier(ScriptedJudge(script), TABLE)(mission, answer)
+
+    expected = sum(points[place] for place in met) / 15  # 5 + 5 + 3 + 1 + 1
+    assert max(expected, 0.0) == pytest.approx(verdict.score)
+    dialogue = (
+        "user: I need a tent for two.\nassistant: Do you camp in winter?\nuser: No. At most $200."
+    )
+    assert [dialogue] * len(WISHES) == tasks
 
 
 @pytest.mark.parametrize(
