@@ -158,9 +158,11 @@ def _of_arm(
                 cells[f"{arm.name}/gain in {domain}/{place}"] = crossed(
                     gained[:, _places(arm, domain)], difference=True
                 )
-                cells[f"{arm.name}/gain without {domain}/{place}"] = crossed(
-                    gained[:, ~_places(arm, domain)], difference=True
-                )
+                without = gained[:, ~_places(arm, domain)]
+                if without.size:  # a study of one domain has nothing besides
+                    cells[f"{arm.name}/gain without {domain}/{place}"] = crossed(
+                        without, difference=True
+                    )
     for metric in arm.measures[0].metrics:
         cells[f"{arm.name}/{metric}"] = _metric(arm, metric)
     if BEFORE_RL in names and names[-1] != BEFORE_RL and arm.measures[0].tokens[names[-1]]:

@@ -156,6 +156,17 @@ def test_one_of_four_measures_of_steadiness_is_not_shown_because_it_looks_clear_
     assert (False, "not after Holm's correction for 4 comparisons") == (found.shown, found.note)
 
 
+def test_a_study_of_one_family_has_gains_and_none_without_it():
+    one = cell("base", 0, (0.3, 0.4, 0.5), domains=dict.fromkeys(PROBLEMS, "tool_use"))
+
+    found = cells_of(arms_of([one], (0,)), {"base": "base"}, CHECKPOINTS, [("merged", "rl/two")])
+
+    assert found["base/gain/merged/rl/two"].value == pytest.approx(
+        found["base/gain in tool_use/merged/rl/two"].value
+    )
+    assert not [name for name in found if "gain without" in name]
+
+
 def test_the_macro_average_weighs_domains_not_problems():
     only_code = {name: float(name.startswith("code")) for name in PROBLEMS}
     measures = [
