@@ -1,7 +1,7 @@
 """What the models of a store solve at each level of difficulty, as a file for pages.
 
     make study OF=workflows/lab/studies/wishes.yaml SEEDS=1 ARGS="--store STORE"
-    python -m tests.bench.levels STORE "make evidence NAME=wishes SEEDS=1" --out tests/bench/wishes_levels.json
+    python -m tests.bench.levels STORE "make evidence NAME=wishes SEEDS=1" --out FILE
 
 It reads the evaluations in the store, one a model. So the store should hold one seed of a study.
 """
