@@ -116,6 +116,7 @@ def pytest_collection_finish() -> None:
     """Spare what was imported and collected each later search for cycles: a twentieth of all."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
 
 

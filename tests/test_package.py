@@ -170,20 +170,20 @@ def test_every_stage_of_the_table_is_registered_and_one_map_task_but_no_other_ta
     assert ["task-module", "tasks.stages.curation", "task-name", "curate_part"] == arguments[-4:]
 
 
-@pytest.mark.parametrize("name", resources.STAGES)
-def test_a_stage_asks_for_the_machine_of_the_table(tasks, name):
-    stage, task = resources.STAGES[name], template(tasks, name)
-    machine = pod(task)
+def test_a_stage_asks_for_the_machine_of_the_table(tasks):
+    for name, stage in resources.STAGES.items():
+        task = template(tasks, name)
+        machine = pod(task)
 
-    assert machine["requests"]["cpu"] == stage.machine.cpu
-    assert machine["requests"]["memory"] == stage.machine.memory
-    assert machine["requests"]["ephemeral-storage"] == stage.machine.disk
-    assert machine["requests"].get("gpu", "0") == str(stage.machine.gpus)
-    assert machine["requests"] == machine["limits"]
-    assert task.metadata.retries.retries == stage.retries
-    assert task.metadata.timeout.ToTimedelta() == timedelta(hours=stage.hours)
-    assert task.metadata.interruptible is stage.interruptible
-    assert task.metadata.generates_deck.value
+        assert machine["requests"]["cpu"] == stage.machine.cpu, name
+        assert machine["requests"]["memory"] == stage.machine.memory, name
+        assert machine["requests"]["ephemeral-storage"] == stage.machine.disk, name
+        assert machine["requests"].get("gpu", "0") == str(stage.machine.gpus), name
+        assert machine["requests"] == machine["limits"], name
+        assert task.metadata.retries.retries == stage.retries, name
+        assert task.metadata.timeout.ToTimedelta() == timedelta(hours=stage.hours), name
+        assert task.metadata.interruptible is stage.interruptible, name
+        assert task.metadata.generates_deck.value, name
 
 
 def test_what_generates_or_trains_goes_to_the_h100_pool(tasks):
@@ -206,44 +206,39 @@ def test_reinforcement_is_preemptible_and_has_time_to_commit(tasks):
     assert pod(rl)["grace"] == 1800
 
 
-@pytest.mark.parametrize("name", resources.STAGES)
-def test_a_stage_is_cached_under_the_digest_of_its_code(tasks, name):
-    metadata = template(tasks, name).metadata
+def test_a_stage_is_cached_under_the_digest_of_its_code(tasks):
+    for name, stage in resources.STAGES.items():
+        metadata = template(tasks, name).metadata
 
-    assert metadata.discoverable is resources.STAGES[name].cached
-    if metadata.discoverable:
-        assert metadata.discovery_version == code_digest(name)[:32]
-        assert list(metadata.cache_ignore_input_vars) == ["execution"]
-        assert metadata.cache_serializable
-
-
-@pytest.mark.parametrize("name", resources.STAGES)
-def test_images_are_pinned_and_start_the_right_function(tasks, name):
-    stage = resources.STAGES[name]
-    container = pod(template(tasks, name))
-    _, _, tag = container["image"].rpartition(":")
-
-    assert tag
-    assert tag != "latest"
-    assert container["args"][-4:] == [
-        "task-module",
-        f"tasks.{stage.module}",
-        "task-name",
-        name,
-    ]
+        assert metadata.discoverable is stage.cached, name
+        if metadata.discoverable:
+            assert metadata.discovery_version == code_digest(name)[:32], name
+            assert list(metadata.cache_ignore_input_vars) == ["execution"], name
+            assert metadata.cache_serializable, name
 
 
-@pytest.mark.parametrize("name", resources.STAGES)
-def test_a_pod_gets_the_secrets_of_the_cluster_as_variables(tasks, name):
-    asked = {
-        secret.env_var: (secret.group, secret.key)
-        for secret in template(tasks, name).security_context.secrets
-    }
+def test_images_are_pinned_and_start_the_right_function(tasks):
+    for name, stage in resources.STAGES.items():
+        container = pod(template(tasks, name))
+        _, _, tag = container["image"].rpartition(":")
 
-    assert asked == {
-        "MLFLOW_TRACKING_PASSWORD": ("eachprompt", "mlflow"),
-        "AWS_SECRET_ACCESS_KEY": ("eachprompt", "s3"),
-    }
+        assert tag, name
+        assert tag != "latest", name
+        started = ["task-module", f"tasks.{stage.module}", "task-name", name]
+        assert container["args"][-4:] == started
+
+
+def test_a_pod_gets_the_secrets_of_the_cluster_as_variables(tasks):
+    for name in resources.STAGES:
+        asked = {
+            secret.env_var: (secret.group, secret.key)
+            for secret in template(tasks, name).security_context.secrets
+        }
+
+        assert asked == {
+            "MLFLOW_TRACKING_PASSWORD": ("eachprompt", "mlflow"),
+            "AWS_SECRET_ACCESS_KEY": ("eachprompt", "s3"),
+        }, name
 
 
 def test_no_secret_of_the_machine_that_registers_is_in_what_is_registered(package):

@@ -1,5 +1,6 @@
 """Which weights a token meets, and what a core is."""
 
+import pytest
 import torch
 
 from tests.bench.bounds import acting_weights, machine
@@ -16,6 +17,7 @@ def test_an_expert_counts_by_the_share_of_tokens_that_it_computes():
     assert 320 / 4 + 16 + 400 == acting_weights(weights.items(), 0.25)
 
 
+@pytest.mark.slow
 def test_a_core_multiplies_faster_than_it_reads():
     core = machine()
 

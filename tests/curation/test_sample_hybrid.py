@@ -1,11 +1,19 @@
 """The sample world in two modes of thinking, as the adapters read it."""
 
+from itertools import islice
+
 import pytest
 
 from data_schemas.rows import Demonstration, Problem, QuarantinedItem
 from tasks.curation import sample_hybrid, sample_world
 from tasks.curation.adapters.table import read_file
 from tasks.curation.sample_hybrid import FAST, SLOW, SWITCHES
+
+
+def first_rows(source, path):
+    """The items of the first 300 rows of a table that are read."""
+    rows = (row for row in read_file(source, 0, path) if isinstance(row, list))
+    return list(islice(rows, 300))
 
 
 @pytest.fixture(scope="module")
@@ -16,8 +24,7 @@ def items(tmp_path_factory):
         folder = tmp_path_factory.mktemp(mode)
         sample_hybrid.generate(mode, 0, folder)
         for name in (sample_world.PROBLEMS, sample_world.DEMONSTRATIONS):
-            rows = [row for row in read_file(mode, 0, folder / name) if isinstance(row, list)]
-            found[mode, name] = [one for row in rows[:300] for one in row]
+            found[mode, name] = [one for row in first_rows(mode, folder / name) for one in row]
             assert not isinstance(found[mode, name][0], QuarantinedItem)
     return found
 
@@ -54,8 +61,8 @@ def test_a_demonstration_is_verified_by_the_problem_that_it_answers(items):
 def test_the_modes_draw_different_rows_and_the_slow_ones_are_the_sample_worlds(items, tmp_path):
     sample_world.generate(0, tmp_path)
     name = sample_world.PROBLEMS
-    world = [row for row in read_file("sample_world", 0, tmp_path / name) if isinstance(row, list)]
+    world = first_rows("sample_world", tmp_path / name)
 
     slow, fast = ([one.content for one in items[mode, name]] for mode in (SLOW, FAST))
-    assert [row[0].content for row in world[:300]] == slow
+    assert [row[0].content for row in world] == slow
     assert len({*slow} & {*fast}) < 30

@@ -1,8 +1,9 @@
 """Run work in processes that are forked from one that has MLflow loaded, and may be killed.
 
-python tests/provenance/lineage/forked.py create FOLDER
-    killed/mlflow.db by a first user who comes after two that were killed, once/mlflow.db by three
-    at once
+python tests/provenance/lineage/forked.py killed FOLDER
+    killed/mlflow.db by a first user who comes after two that were killed
+python tests/provenance/lineage/forked.py once FOLDER
+    once/mlflow.db by three first users at once
 python tests/provenance/lineage/forked.py sync STORE
     four syncs of one store at once
 """
@@ -63,12 +64,13 @@ def main(what: str, where: str) -> int:
     """Do what the command line says; the number of processes that failed."""
     import mlflow  # noqa: F401 - before the fork, so that every child has it
 
-    if what == "create":
-        killed, once = (Path(where) / name / "mlflow.db" for name in ("killed", "once"))
+    database = Path(where) / what / "mlflow.db"
+    if what == "killed":
         for size in (1, 400_000):  # at the beginning, and when most tables are there
-            kill_at(killed, size)
-        use(killed)
-        children = [fork(lambda: use(once)) for _ in range(3)]
+            kill_at(database, size)
+        children = [fork(lambda: use(database))]
+    elif what == "once":
+        children = [fork(lambda: use(database)) for _ in range(3)]
     else:
         store = StoreRef.model_validate_json(where)
         children = [fork(lambda: sync(store)) for _ in range(4)]

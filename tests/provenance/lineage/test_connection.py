@@ -158,16 +158,18 @@ def test_the_limits_of_mlflow_fit_into_a_minute(monkeypatch):
 
 @pytest.fixture(scope="module")
 def created(tmp_path_factory):
-    """Databases of first users: after some that were killed, and of several at once."""
+    """A database of several first users at once."""
     folder = tmp_path_factory.mktemp("created")
-    forked("create", str(folder))
+    forked("once", str(folder))
     return folder
 
 
 @pytest.mark.slow
-def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use(created):
-    assert [] == list((created / "killed").glob(".*.new*"))
-    assert "" == find_fault(created / "killed" / "mlflow.db")
+def test_a_first_user_that_is_killed_leaves_nothing_that_the_next_one_cannot_use(tmp_path):
+    forked("killed", str(tmp_path))
+
+    assert [] == list((tmp_path / "killed").glob(".*.new*"))
+    assert "" == find_fault(tmp_path / "killed" / "mlflow.db")
 
 
 def test_three_first_users_at_once_make_one_database(created):

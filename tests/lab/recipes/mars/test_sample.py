@@ -24,6 +24,16 @@ def records(folder, name):
     return [item.record for items in read_file(SOURCE, 0, folder / name) for item in items]
 
 
+@pytest.fixture(scope="module")
+def problems(folder):
+    return records(folder, sample.PROBLEMS)
+
+
+@pytest.fixture(scope="module")
+def shown(folder):
+    return records(folder, sample.DEMONSTRATIONS)
+
+
 def item_of(messages):
     """The maths item that every agent reads."""
     return messages[1 if messages[0].content in (VERIFY, CORRECT) else 0].content
@@ -36,31 +46,23 @@ def test_the_same_seed_gives_the_same_bytes(folder, tmp_path):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
-def test_every_row_is_read_and_every_shown_response_is_right(folder):
-    problems = records(folder, sample.PROBLEMS)
-    shown = records(folder, sample.DEMONSTRATIONS)
-
+def test_every_row_is_read_and_every_shown_response_is_right(problems, shown):
     assert sample.NUM_PROBLEMS == sum(isinstance(one, Problem) for one in problems)
     assert sum(sample.SHOWN.values()) == len(shown)
     assert all(isinstance(one, Demonstration) for one in shown)
 
 
-def test_no_problem_is_taught_and_no_item_is_shown_to_two_agents(folder):
-    shown = records(folder, sample.DEMONSTRATIONS)
+def test_no_problem_is_taught_and_no_item_is_shown_to_two_agents(problems, shown):
     taught = Counter(item_of(one.messages) for one in shown)
-    asked = {item_of(one.messages) for one in records(folder, sample.PROBLEMS)}
+    asked = {item_of(one.messages) for one in problems}
 
     assert {1} == {*taught.values()}
     assert not taught.keys() & asked
     assert not any(map(is_problem_prompt, taught))
 
 
-def test_half_of_the_shown_verdicts_accept(folder):
-    said = [
-        says_correct(one.response)
-        for one in records(folder, sample.DEMONSTRATIONS)
-        if one.messages[0].content == VERIFY
-    ]
+def test_half_of_the_shown_verdicts_accept(shown):
+    said = [says_correct(one.response) for one in shown if one.messages[0].content == VERIFY]
 
     assert {True, False} == {*said}
     assert sample.SHOWN[Agent.VERIFIER] == len(said)
