@@ -85,7 +85,7 @@ $(STAMP): | lock_cpu.txt
 	$(call made_from,lock_cpu.txt,$(VENV),--editable .)
 
 $(ENGINES_STAMP): | containers/lock_engines.txt
-	$(call made_from,containers/lock_engines.txt,$(ENGINES_VENV))
+	$(call made_from,containers/lock_engines.txt,$(ENGINES_VENV),--editable .)
 
 $(MERGEKIT_STAMP): | tests/locks/lock_mergekit.txt
 	$(call made_from,tests/locks/lock_mergekit.txt,$(MERGEKIT_VENV))
