@@ -265,6 +265,25 @@ def _other_opening(folder: Path) -> str:
     return turn.removeprefix(header).strip() if found and turn.startswith(header) else ""
 
 
+def _missing_header(folder: Path) -> str:
+    """Return what stands before an answer in a chat and not at the end of a prompt; '' if nothing.
+
+    A template that does not read add_generation_prompt leaves the header of the assistant's turn to
+    the model. Others need none: in [INST] ... [/INST] the question's own end is the header.
+    """
+    template, settings = template_of(folder), _settings(folder)
+    question = {"role": "user", "content": QUESTION}
+    try:
+        prompt = render(template, settings, [question]).rstrip()
+        chat = [question, {"role": "assistant", "content": _ANSWER}]
+        before, found, _ = render(template, settings, chat, with_turn=False).partition(_ANSWER)
+    except Exception:  # noqa: BLE001 - whatever a template raises
+        return ""
+    if not found or not before.startswith(prompt):
+        return ""
+    return re.sub(r"</?think>", "", before.removeprefix(prompt)).strip()
+
+
 def try_chat(folder: Path) -> str:
     """Say what is wrong with the chat template; '' if nothing is."""
     template = template_of(folder)
@@ -284,6 +303,11 @@ def try_chat(folder: Path) -> str:
             wrong = ": the prompt does not contain the question"
         elif not _OPENING.fullmatch(begun := begun or _other_opening(folder)):
             wrong = f": it begins the response with {begun!r}, which is no open or empty thought"
+        elif header := _missing_header(folder):
+            wrong = (
+                f": a prompt ends without {header!r}, which stands before an answer in a chat; "
+                "add_generation_prompt has to write it"
+            )
     return f"chat template{wrong}" if wrong else ""
 
 

@@ -307,7 +307,8 @@ def check_tokenizer_files(path: Path) -> None:
             f"{path}/tokenizer_config.json has chat templates, and none is called default. Name "
             "the one of a plain chat so, or write it to chat_template.jinja."
         )
-    if not (path / "chat_template.jinja").exists() and not templates:
+    own = path / "chat_template.jinja"
+    if (not own.exists() and not templates) or (own.is_file() and not own.stat().st_size):
         raise SettingsError(
             f"the tokenizer in {path} has no chat template. "
             "Add chat_template.jinja; prompts cannot be rendered without it."

@@ -188,13 +188,16 @@ class Weights:
         self._check_hidden()
         where = f"of {self.folder}"
         self._check_mtp()
-        for wrong, names in (
-            ("missing", expected.keys() - self.file_of.keys()),
-            (
-                "not part of the model",
-                self.file_of.keys() - expected.keys() - tied.keys() - self.mtp,
-            ),
-        ):
+        missing = expected.keys() - self.file_of.keys()
+        other = self.file_of.keys() - expected.keys() - tied.keys() - self.mtp
+        if missing and other:
+            raise DataError(
+                f"weights {where} have {len(other)} tensors of other names, such as {min(other)}, "
+                f"and {len(missing)} are missing, such as {min(missing)}: another layout, or "
+                "another model than that of config.json. Load it with transformers and save it "
+                "with save_pretrained, which writes the names that are read here."
+            )
+        for wrong, names in (("missing", missing), ("not part of the model", other)):
             if names:
                 raise DataError(
                     f"tensor {min(names)} {where} is {wrong}, as are {len(names) - 1} others. "
@@ -466,7 +469,7 @@ def _weight_files(folder: Path) -> list[str]:
     names = set(_read_index(folder).values()) or {SINGLE_FILE}
     present = {path.name for path in folder.glob("*.safetensors")}
     if not present:
-        raise DataError(f"{folder} contains no *.safetensors weights. Complete the download.")
+        raise DataError(f"{folder} contains no *.safetensors weights. {_instead(folder)}")
     for name in sorted(names & present):
         _check_regular(folder / name)
     for name in sorted(names ^ present):
@@ -477,6 +480,21 @@ def _weight_files(folder: Path) -> list[str]:
             )
         raise DataError(f"{folder / name} is missing. Complete the download.")
     return sorted(names)
+
+
+def _instead(folder: Path) -> str:
+    """Say what to do about a folder that has weights in another form, or none."""
+    for pattern, advice in _OTHER_FORMS.items():
+        if path := next(iter(sorted(folder.glob(pattern))), None):
+            return f"{path.name} {advice}"
+    return "Complete the download."
+
+
+_OTHER_FORMS = {
+    "*.gguf": "is quantised for another program. Take the checkpoint that it was made from.",
+    "*.bin": "may hold code. Load it with transformers and save it with save_pretrained.",
+    "*.pth": "may hold code. Load it with transformers and save it with save_pretrained.",
+}
 
 
 def _check_regular(path: Path) -> None:

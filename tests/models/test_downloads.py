@@ -27,6 +27,13 @@ def cached(home: Path) -> Path:
     return snapshot
 
 
+def test_an_adapter_is_no_model_and_is_named(tmp_path: Path):
+    (tmp_path / "adapter_config.json").write_text("{}")
+
+    with pytest.raises(SettingsError, match=r"is an adapter and no model\. Merge it"):
+        check_model_folder(tmp_path)
+
+
 def test_what_git_and_the_hub_write_is_no_part_of_a_model(tmp_path: Path):
     plain, clone, copy = tmp_path / "plain", tmp_path / "clone", tmp_path / "copy"
     shutil.copytree(SHIPPED, plain)

@@ -164,6 +164,35 @@ def test_words_that_only_a_prompt_has_begin_no_response(copy, begun):
         check_model_folder(copy)
 
 
+def test_a_template_that_leaves_the_header_of_an_answer_to_the_model_is_refused(copy):
+    turns = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    )
+    (copy / "chat_template.jinja").write_text(turns)
+
+    with pytest.raises(
+        SettingsError, match=r"ends without '<\|im_start\|>assistant', which stands"
+    ):
+        check_model_folder(copy)
+
+
+def test_a_template_in_which_the_question_ends_with_the_header_needs_no_other(copy):
+    turns = (
+        "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+        "{% else %} {{ m.content }}<|im_end|>{% endif %}{% endfor %}"
+    )
+    (copy / "chat_template.jinja").write_text(turns)
+
+    check_model_folder(copy)
+
+
+def test_a_blank_template_is_none(copy):
+    (copy / "chat_template.jinja").write_text("")
+
+    with pytest.raises(SettingsError, match="has no chat template"):
+        check_model_folder(copy)
+
+
 @pytest.mark.parametrize("entry", ["3", True, [3, "4"], 3.0])
 def test_an_end_token_that_is_no_id_is_refused(copy, entry):
     _edit(copy / "generation_config.json", eos_token_id=entry)

@@ -95,6 +95,29 @@ def test_a_tensor_that_the_model_does_not_have_is_named(copy):
         check_tensors(copy)
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [("down_proj", "w2"), ("model.", "language_model.")])
+def test_weights_under_other_names_are_another_layout_and_no_part_of_a_download(copy, ours, theirs):
+    file = copy / "model.safetensors"
+    renamed = {name.replace(ours, theirs): one for name, one in load_file(file).items()}
+    save_file(renamed, file, metadata={"format": "pt"})
+
+    with pytest.raises(DataError, match="another layout, or another model") as refusal:
+        check_tensors(copy)
+
+    assert theirs in str(refusal.value)
+    assert "download" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("pytorch_model.bin", "save_pretrained"), ("q4.gguf", "made from")]
+)
+def test_weights_in_another_form_are_named_with_what_to_do(copy, name, advice):
+    (copy / "model.safetensors").rename(copy / name)
+
+    with pytest.raises(DataError, match=rf"no \*.safetensors weights. {name}.*{advice}"):
+        check_tensors(copy)
+
+
 @pytest.mark.parametrize("name", [EXPERT, NORM])
 def test_a_tensor_of_another_shape_is_named_with_both(copy, name):
     rewrite(copy, lambda tensors: tensors.update({name: tensors[name][:10].clone()}))
