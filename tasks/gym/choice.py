@@ -297,14 +297,17 @@ _MAY_BE = _folded(
 _ALSO = r"(?<=(?<!\w)a) (?:juga|cũng|também|también)(?!\w)| (?:ก็|ถูก|ผิด|也|都|均|皆|正|[对對错錯])"
 # "b dan a benar", "b e a estão corretas"; in "b e a resposta" it is one.
 _BOTH = (
+    r"(?<=(?<!\w)[b-h] and a) (?:both|are|fit|work|seem|apply)(?!\w)|"
     r"(?<=(?<!\w)[b-h] dan a)(?!\w)|(?<=(?<!\w)[b-h] và a)(?!\w)|"
     r"(?<=(?<!\w)[b-h] e a) (?:estão|são)(?!\w)|"
     r"(?<=(?<!\w)[b-h] y a) son(?!\w)|(?<=(?<!\w)[b-h] et a) sont(?!\w)"
 )
 _TURN = _folded(
-    r"(?<!\w)(?:wait|actually|sorry|correction|on second thought|hmm|maybe|perhaps|alternatively|"
+    r"(?<!\w)(?:wait|actually|sorry|correction|on (?:second thought|reflection)|hmm|maybe|perhaps|"
+    r"alternatively|torn between|unsure|uncertain|not (?:\w+ )?(?:sure|certain)|ragu|tidak yakin|"
+    r"không chắc|não tenho certeza|no estoy segur[oa]|"
     r"mungkin|maaf|có lẽ|talvez|quizás?|peut être|vielleicht|forse)(?!\w)|"
-    r"อาจ|也[许許]|可能|或[许許]"
+    r"อาจ|ไม่แน่ใจ|也[许許]|可能|或[许許]|不[确確]定"
 )
 """In an explanation: it may take the answer back, so that it is read like the answer."""
 _AFFIRMED = _folded(
@@ -325,7 +328,21 @@ _NEGATED = _folded(
     rf"nem|không|chẳng|nicht|kein\w*|ni|pas|non|hindi|{_FALSE})(?!\w)|n't|ไม่|ผิด|[不非没沒错錯]"
 )
 # "a is not wrong"
-_NOT_FALSE = re.compile(rf"(?:(?<!\w)(?:not|never)|n't|n t) (?:\w+ )?(?:{_FALSE})(?!\w)")
+_NOT_FALSE = re.compile(
+    rf"(?:(?<!\w)(?:not|never|cannot)|n't|n t) (?:\w+ )?(?:{_FALSE}|rule|exclude|eliminate|dismiss|"
+    r"discard)(?!\w)"
+)
+_OR = "or|nor|atau|ataupun|ou|o|oder|hoặc"
+# "or a if it is dusk"
+_OR_ELSE = _folded(rf"^(?:(?!nor)(?:{_OR}) |หรือ ?|或者? ?|[还還]是 ?)")
+# "although a looks right", unless it looks right too
+_LOOKS = _folded(
+    rf"^(?:{_CONCESSIONS}|{_CONCESSIONS_SPACELESS})(?=.*?(?:(?<!\w)(?:seems?|looks?|appears?|sounds?|"
+    r"terlihat|tampak|kelihatan|nampak|parece|parecer|có vẻ|trông|scheint|aussieht|semble|paraît|"
+    r"sembra|mukhang)(?!\w)|ดูเหมือน|看似|看起[来來]))"
+    r"(?!.*(?<!\w)(?:too|also|equally|as well|just as|juga|também|también|cũng|auch|aussi|anche|"
+    r"rin)(?!\w))(?!.*(?:也|ก็|ด้วย))"
+)
 # "(a) The mean is 0. (b) The variance ...": parts of a problem, of which none is an option
 _FIRST_PART = re.compile(r"\s*\(a\) (?!(?:is|because|since|as|for)(?!\w))\w")
 _SECOND_PART = re.compile(r"[.;:\n]\s*\(b\) (?!(?:is|because|since|as|for)(?!\w))\w")
@@ -365,8 +382,9 @@ _STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
 _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 """Words that may replace `&` in the name of an option."""
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
-_OR = "or|nor|atau|ataupun|ou|o|oder|hoặc"
 _JOINERS = ("&", *_AND.split("|"), *_OR.split("|"))
+_DASHED = re.compile(r"(?<!\w)([a-h]\)?)\s+[-\u2013\u2014]\s")
+"""A dash behind an option ends its clause: `B - not A`."""
 _COMMAS = re.compile(
     rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-z]\)?"
     rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot|salah|đều|são|"
@@ -498,7 +516,7 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
     text = _STYLE.sub(
         "", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", plain(without_container(answer))))
     ).replace("c'est", "est")
-    text = _SUBJECT.sub(r" \1 ", text)
+    text = _DASHED.sub(r"\1. ", _SUBJECT.sub(r" \1 ", text))
     text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
     options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names, text = set[str]().union(*options), _without_labels(text, options)
@@ -546,9 +564,11 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
         return " | ".join(leading)
     explanation = [part.strip() for part in rest if part.strip()]
     withdrawals = [
-        not any(_states_wording(part, option) for option in options)
+        not any(
+            _states_wording(part, option) or _restates(before, part, option) for option in options
+        )
         and _takes_back(part, options[chosen], others)
-        for part in explanation
+        for before, part in pairwise(("", *explanation))
     ]
     if not any(withdrawals):
         return " | ".join(leading)
@@ -558,6 +578,12 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
         _lettered(part, letters) if withdrawal else part for part, withdrawal in pairs
     )
     return " | ".join((*leading, *clauses_behind))
+
+
+def _restates(before: str, clause: str, names: Collection[str]) -> bool:
+    """Say whether a clause is the wording of what was just denied: `A is incorrect: red`."""
+    first, _, rest = before.partition(" ")
+    return clause in names and first in names and _is_denied_by(f" {rest}|")
 
 
 def _states_wording(clause: str, names: Collection[str]) -> bool:
@@ -609,11 +635,11 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
     own = (match.span() for name in names for match in _pattern(name).finditer(bordered))
     if any(_is_denied(bordered, span, ()) for span in own):
         return True
-    if not named or _CONTRASTED.match(stated) or _SEEMS.search(stated):
+    if not named or _CONTRASTED.match(stated) or _SEEMS.search(stated) or _LOOKS.match(bordered):
         return False
     is_list = {*bordered.split()} <= {*named, *_JOINERS, *"abcdefgh"}  # "a, c and d"
     is_name = any(_ends_with(clause, name) for name in named if len(name) == 1)
-    if is_list or is_name or clause in named:
+    if is_list or is_name or clause in named or _OR_ELSE.match(bordered):
         return True
     if _NOT_FALSE.search(clause) or (_AFFIRMED.search(stated) and not _NEGATED.search(stated)):
         return True
@@ -780,7 +806,7 @@ def _refuted(text: str, spans: Sequence[_Span]) -> set[_Span]:
     """
     refuted: set[_Span] = set()
     for options in _lists(text, spans):
-        lead = text[: options[0][0]].rpartition("|")[2].strip()
+        lead = _REASON.split(text[: options[0][0]].rpartition("|")[2])[-1].strip()
         after, _, following = text[options[-1][1] :].partition("|")
         is_question = "?" in after or following.lstrip().startswith("?")
         if _BEFORE_LETTER.fullmatch(lead) and not is_question and _is_denied_by(f"{after}|"):

@@ -59,8 +59,8 @@ _DIFFERENT = "berbe[dz]a (?:dari|daripada|dengan)"
 _NEGATING_PHRASES = {
     "en": rf"\w+n t|(?:{_CONTRACTED})nt|rather than|instead of|anything but|everything but|"
     r"all but|nothing(?! but| other| else)|(?<!none )other than|far from|fails? to|"
-    r"(?<!no )(?<!without )doubt|differ\w* (?:from|than|to)|unequal to|reject|exclude|eliminate|"
-    "rule out",
+    r"(?<!no )(?<!without )doubt|differ\w* (?:from|than|to)|unequal to|"
+    "(?<!cannot )(?<!not )(?<!n t )(?:reject|exclude|eliminate|rule out)",
     "id": _DIFFERENT,
     "ms": _DIFFERENT,
     "pt": "em vez de|diferentes? d[aei]|distint[oa]s? d[aei]",
@@ -286,7 +286,7 @@ def denials(language: str) -> Denials:
         r"(?: \|)+ (?:no|nope|não|nein)(?: ?$| ?\|)|"
         r" ?(?:選項|选项|這個|这个|是|的)*"
         r"(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
-        r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| )|ไม่ถูก|ไม่ตรง|ผิด)"
+        r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| (?!\(?[a-h]\)?(?![a-z])))|ไม่ถูก|ไม่ตรง|ผิด)"
     )
     return Denials(_folded(rf"(?:{'|'.join(before)})$"), _folded(after))
 
