@@ -17,6 +17,7 @@ options of a question (`choice`). The golds of other rows are free text, of whic
 EVOUNA, numbers are scored as `final_answer` although its texts announce no answer. Other graders
 are asked on every scored row: math-verify, and with `--python` (see `command.py`) OpenCompass,
 verl's PRIME grader, and that of Qwen2.5-Math if QWEN_MATH is the folder `evaluation` of its clone.
+They do not depend on our code, so that `--before` takes their counts from an earlier file.
 All get the same answer; a gold that is a worked solution is the content of its box, for graders
 that take no other form of its last box.
 """
@@ -269,11 +270,32 @@ def cause(row: Labelled, verdict: Verdict, read_before: dict[str, str]) -> str:
     return known or UNREAD
 
 
+def with_others(
+    records: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return records with the counts of graders that were not asked this time.
+
+    They do not depend on our code; a set that has another number of rows now gets none.
+    """
+    known = {(row["set"], row["verifier"]): row["graders"] for row in before}
+    results = list[dict[str, Any]]()
+    for record in records:
+        ours = record["graders"][OURS]
+        graders = {
+            name: kinds
+            for name, kinds in known.get((record["set"], record["verifier"]), {}).items()
+            if all(kinds[kind]["of"] == ours[kind]["of"] for kind in kinds)
+        }
+        results.append({**record, "graders": {**graders, **record["graders"]}})
+    return results
+
+
 def main(arguments: Sequence[str]) -> None:
     """Examine, write and print; see --help."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="folder with the files that the module names")
     parser.add_argument("--python", help="Python of the environment with other graders")
+    parser.add_argument("--before", type=Path, help="counts that have the graders not asked now")
     parser.add_argument("--out", type=Path, help="file for the counts")
     parser.add_argument("--wrong", type=Path, help="file for every false verdict of ours")
     options = parser.parse_args(arguments)
@@ -287,11 +309,15 @@ def main(arguments: Sequence[str]) -> None:
         foreign.close()
     table.close()
     records = summary(rows, found, json.loads(READINGS.read_text("utf-8")))
+    if options.before:
+        earlier = json.loads(options.before.read_text("utf-8"))
+        records, names = with_others(records, earlier["rows"]), earlier["graders"]
     unclaimed = Counter(row.source for row in every if not row.verifier)
     if options.wrong:
         options.wrong.write_text("".join(_false(rows, found[OURS])), "utf-8")
     if options.out:
-        command = "python -m tests.examiner.human_labels FOLDER --python PYTHON"
+        source = "--before FILE" if options.before else "--python PYTHON"
+        command = f"python -m tests.examiner.human_labels FOLDER {source}"
         content = {
             **evidence_file.origin(command, "tasks.gym.table"),
             "graders": names,
@@ -302,7 +328,7 @@ def main(arguments: Sequence[str]) -> None:
     for record in records:
         for name, kinds in record["graders"].items():
             words = [
-                f"{kind} {one['false']} of {one['of']}, abstained {one['abstained'].total()}"
+                f"{kind} {one['false']} of {one['of']}, abstained {sum(one['abstained'].values())}"
                 for kind, one in kinds.items()
             ]
             print(record["set"], record["verifier"], name, *words, sep=" | ")  # noqa: T201 - result

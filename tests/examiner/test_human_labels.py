@@ -4,7 +4,16 @@ import json
 from pathlib import Path
 
 from tasks.gym.table import score_batch
-from tests.examiner.human_labels import EVIDENCE, OURS, UNREAD, bare, option_gold, read, summary
+from tests.examiner.human_labels import (
+    EVIDENCE,
+    OURS,
+    UNREAD,
+    bare,
+    option_gold,
+    read,
+    summary,
+    with_others,
+)
 
 QUESTION = r"""Which one is red?
 $\textbf{(A)}\ \text{sky} \qquad \textbf{(B)}\ \text{rose} \qquad \textbf{(C)}\ 7$"""
@@ -50,6 +59,18 @@ def test_false_verdicts_are_counted_by_label_and_abstentions_are_none(tmp_path: 
     ]
     assert 1 == ours["refused"]["abstained"].total() == ours["accepted"]["abstained"].total()
     assert {"refused": {UNREAD: 1}, "accepted": {"a label": 1}} == record["causes"]
+
+
+def test_graders_that_are_not_asked_keep_their_counts_on_the_same_rows() -> None:
+    def record(of: int, *graders: str) -> dict[str, object]:
+        kinds = {kind: {"of": of} for kind in ("refused", "accepted")}
+        return {"set": "one", "verifier": "choice", "graders": dict.fromkeys(graders, kinds)}
+
+    (kept,) = with_others([record(3, OURS)], [record(3, OURS, "other")])
+    (other_rows,) = with_others([record(3, OURS)], [record(4, OURS, "other")])
+
+    assert {OURS, "other"} == set(kept["graders"])
+    assert {OURS} == set(other_rows["graders"])
 
 
 def test_every_false_verdict_of_the_evidence_was_read() -> None:
