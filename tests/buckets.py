@@ -14,12 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import boto3
+import botocore.session
 import pytest
 from moto import mock_aws
 from moto.s3.responses import S3Response
 
 BUCKET = "bucket"
 _ONE_AT_A_TIME = threading.RLock()
+# moto ends the session of boto3 with every test, and the next one would read botocore's description
+# of S3 anew: half of the CPU time that a bucket takes.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 
 
 def _locked(answer: Callable) -> Callable:

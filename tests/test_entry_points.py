@@ -103,13 +103,15 @@ def tasks_that_end(nodes) -> set[str]:
 def last_of(opening, nodes) -> set[str]:
     """Names of the tasks of an execution that none of its other tasks waits for."""
     own = {node.id: node for node in nodes if any(map(partial(is_of, opening), cases(node)))}
-    waited_for = set[str]()
+    waited_for, seen = set[str](), set[int]()
     for node in own.values():
         left = before(node)
         while left:
             one = left.pop()
-            waited_for.add(one.id)
-            left += before(one)
+            if id(one) not in seen:  # there are many more paths than nodes
+                seen.add(id(one))
+                waited_for.add(one.id)
+                left += before(one)
     return tasks_that_end([node for name, node in own.items() if name not in waited_for])
 
 
