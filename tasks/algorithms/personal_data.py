@@ -98,6 +98,8 @@ _IDENTITY_LENGTHS = (8, 9, 10, 11, 12, 13, 16)
 _CPF = re.compile(r"\d{3}\.\d{3}\.\d{3}-\d{2}")
 _THAI = re.compile(r"\d[- ]\d{4}[- ]\d{5}[- ]\d{2}[- ]\d")
 _MYKAD = re.compile(r"\d{6}-\d{2}-\d{4}")
+# wa.me/6281234567890, a link that opens a chat with this number
+_CHAT_LINK = re.compile(r"\bwa\.me/\+?(?P<number>\d{8,15})\b")
 # A123456789 (Taiwan), S1234567D (Singapore).
 _LETTERED = re.compile(r"(?<![\w-])(?:[A-Z][1289]\d{8}|[STFGM]\d{7}[A-Z])(?![\w-])")
 # "Passport no. A1234567", "paspor: B 1234567", "護照 300123456"
@@ -232,6 +234,8 @@ def _candidates(text: str) -> Iterator[Passage]:
 def _of_long_numbers(text: str) -> Iterator[Passage]:
     for match in _PASSPORT.finditer(text):
         yield Passage(*match.span("number"), PersonalKind.PASSPORT)
+    for match in _CHAT_LINK.finditer(text):
+        yield Passage(*match.span("number"), PersonalKind.PHONE)
     for match in _LETTERED.finditer(text):
         if _word_before(text, match.start()) is not _Word.THING and _has_check_letter(match[0]):
             yield Passage(*match.span(), PersonalKind.IDENTITY)

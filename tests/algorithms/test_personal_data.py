@@ -149,6 +149,10 @@ def test_a_masked_text_has_nothing_left_and_keeps_what_is_around() -> None:
         ]
 
 
+def test_a_link_that_opens_a_chat_has_the_number_of_a_person() -> None:
+    assert "https://wa.me/[phone]" == without_personal_data("https://wa.me/6281234567890")
+
+
 def test_a_word_in_front_says_what_a_number_is() -> None:
     # Ten digits: a mobile number without its 0, an order, and one that could be either.
     assert "call [phone]" == without_personal_data("call 9171234567 ".strip())

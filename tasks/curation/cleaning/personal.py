@@ -2,7 +2,8 @@
 
 A row is read as a whole: what its prompt says of a number holds for its response and its gold
 answer, in which the word that names the number is often missing. So a masked gold can still be met,
-and an order number that the prompt keeps is kept in the gold.
+and an order number that the prompt keeps is kept in the gold. An id that names a person is masked,
+too.
 """
 
 import json
@@ -20,7 +21,7 @@ from tasks.algorithms.personal_data import (
 )
 from tasks.curation.items import Item, refuse
 from tasks.gym.table import ENTRIES
-from tasks.store.files import canonical_json
+from tasks.store.files import canonical_json, sha256_bytes
 
 STAGE = "privacy"
 REASON = "personal_data"
@@ -63,7 +64,8 @@ def apply_policy(
             detail = ", ".join(sorted(kinds))
             if policy is PersonalData.MASK:
                 detail += ": in a gold answer that runs, and would be another if masked"
-            refused.append(refuse(item, STAGE, Outcome.QUARANTINED, REASON, detail))
+            nameless = _masked(item, spellings)  # the id is the key of a refusal
+            refused.append(refuse(nameless, STAGE, Outcome.QUARANTINED, REASON, detail))
         else:
             kept.append(_masked(item, spellings))
     return kept, refused, {source: dict(kinds) for source, kinds in counts.items()}
@@ -91,6 +93,7 @@ def _texts_beside(item: Item) -> Iterator[str]:
     """Yield every text of a row but its prompt."""
     if isinstance(item.record, Demonstration):
         yield item.record.response
+    yield item.record.id
     for problem in _golds(item):
         yield from _leaves(_gold_value(problem.answer))
     yield from item.facets.values()
@@ -114,7 +117,11 @@ def _masked(item: Item, spellings: Mapping[str, PersonalKind]) -> Item:
         record = _masked_problem(record, spellings)
     else:
         response = replace_spellings(record.response, spellings)
-        update = {"messages": _masked_messages(record.messages, spellings), "response": response}
+        update = {
+            "id": _masked_id(record.id, spellings),
+            "messages": _masked_messages(record.messages, spellings),
+            "response": response,
+        }
         record = record.model_copy(update=update)
     answers = item.answers and _masked_problem(item.answers, spellings)
     content = replace_spellings(item.content, spellings)
@@ -125,7 +132,14 @@ def _masked(item: Item, spellings: Mapping[str, PersonalKind]) -> Item:
 def _masked_problem(problem: Problem, spellings: Mapping[str, PersonalKind]) -> Problem:
     messages = _masked_messages(problem.messages, spellings)
     answer = _masked_gold(problem.answer, spellings)
-    return problem.model_copy(update={"messages": messages, "answer": answer})
+    number = _masked_id(problem.id, spellings)
+    return problem.model_copy(update={"id": number, "messages": messages, "answer": answer})
+
+
+def _masked_id(name: str, spellings: Mapping[str, PersonalKind]) -> str:
+    """Mask an id, and keep those of two people apart by a digest."""
+    masked = replace_spellings(name, spellings)
+    return name if masked == name else f"{masked}-{sha256_bytes(name.encode())[:16]}"
 
 
 def _masked_messages(

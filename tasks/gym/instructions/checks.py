@@ -31,8 +31,9 @@ _BLANK_LINES = re.compile(r"\r?\n(?:[^\S\n]*\n)+")
 # "---", "* * *": a rule of Markdown.
 _RULE = r"[^\S\n]*(?:(?:-[^\S\n]*){3,}|(?:\*[^\S\n]*){3,})$"
 # "*word*", "**two words**"; not "2 * 3 * 4" nor "2*3*4".
-_SINGLE = re.compile(r"(?<!\*)(?<!\d)\*(?![\s*])[^\n*]+(?<!\s)\*(?!\*)")
-_DOUBLE = re.compile(r"\*\*(?![\s*])[^\n*]+(?<!\s)\*\*")
+# *so*, not 2*3*4, nor \*so\*, which are signs as they stand.
+_SINGLE = re.compile(r"(?<![*\\])(?<!\d)\*(?![\s*])[^\n*]+(?<![\s\\])\*(?!\*)")
+_DOUBLE = re.compile(r"(?<!\\)\*\*(?![\s*])[^\n*]+(?<![\s\\])\*\*")
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")
 

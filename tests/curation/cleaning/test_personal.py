@@ -118,3 +118,17 @@ def test_what_a_demonstration_answers_is_counted_and_masked_with_it() -> None:
     assert '{"reference":"[phone]"}' == kept.answers.answer
     assert {"seller": "[email]"} == kept.facets
     assert {"tickets": {"items": 1, "phone": 1, "email": 1, "in_gold": 1}} == counts
+
+
+@pytest.mark.parametrize("policy", [PersonalData.MASK, PersonalData.QUARANTINE])
+def test_an_id_that_names_a_person_is_masked_and_still_the_id_of_one_row(policy: PersonalData):
+    ids = ["tickets/ann@shop.example.com", "tickets/ben@shop.example.com"]
+    records = [problem("Where is it?", '"x"').model_copy(update={"id": one}) for one in ids]
+    items = [Item(one, one.prompt_text) for one in records]
+
+    kept, refused, counts = apply_policy(items, policy)
+
+    names = [one.record.id for one in kept] + [one.key for one in refused]
+    assert 2 == len(set(names))
+    assert all(name.startswith("tickets/[email]-") for name in names)
+    assert {"tickets": {"items": 2, "email": 2}} == counts

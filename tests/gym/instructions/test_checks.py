@@ -130,6 +130,7 @@ WORDS = {"relation": "less than", "num_words": 3}
         (BULLETS, {"num_bullets": 2}, "* * *\n- one\n- two\n-5 degrees is cold.", 1.0),
         (BULLETS, {"num_bullets": 3}, "* one\n* two\n-5 degrees is cold.", 0.0),
         (MARKED, {"num_highlights": 1}, "2 * 3 * 4 = 24", 0.0),
+        (MARKED, {"num_highlights": 1}, r"Write \*so\* with stars.", 0.0),
         (MARKED, {"num_highlights": 1}, "2*3*4 = 24", 0.0),
         (MARKED, {"num_highlights": 2}, "*one* and **two words**", 1.0),
         (MARKED, {"num_highlights": 2}, "only **two words**", 0.0),
