@@ -11,14 +11,18 @@ What else there is, such as `tool_calls`, belongs to what was said, and no templ
 """
 
 import json
+import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
 from data_schemas.rows import Role
+from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow
 
+_LIST_OF_OBJECTS = re.compile(r"\s*\[\s*\{")
+# "[{'role': 'user', 'content': 'Hi'}\n {'role': ...", an array of numpy without commas
+_UNREAD_TURNS = re.compile(r"""\s*\[\s*\{\s*["'](?:role|from|content|value)["']\s*:""")
 _SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT, "developer": Role.SYSTEM}
 """Names in ShareGPT's layout, which uses ours too; and in OpenAI's since 2024."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
@@ -51,11 +55,30 @@ class Chat:
 
 
 def turns_of(cell: object) -> object:
-    """Return the list that a text such as a cell of a CSV file writes as JSON; else the cell."""
-    if isinstance(cell, str) and cell.lstrip().startswith("[{"):
-        with suppress(ValueError):
-            return json.loads(cell)
+    """Return the turns that a cell of a CSV file writes as JSON or as Python; else the cell."""
+    if isinstance(cell, str) and _LIST_OF_OBJECTS.match(cell):
+        return written_value(cell, longest=len(cell))
     return cell
+
+
+def check_not_turns(cell: object, name: str) -> None:
+    """Refuse what holds turns and would be asked as the text that it is.
+
+    Args:
+        cell: a cell that is no list of turns.
+        name: of its column.
+
+    Raises:
+        BadRow: it is the text of a list that nothing reads, as numpy writes it, or an object around
+            one.
+    """
+    if isinstance(cell, str) and _UNREAD_TURNS.match(cell):
+        raise BadRow("bad_messages", f"{name} begins as a list of turns, and is no JSON")
+    if isinstance(cell, Mapping):
+        for key, value in cast("Mapping[str, object]", cell).items():
+            first = next(iter(cast("list[object]", value)), None) if isinstance(value, list) else 0
+            if isinstance(first, Mapping) and {"role", "from"} & first.keys():
+                raise BadRow("bad_messages", f"{name} is no list of turns; {{{name}.{key}}} is one")
 
 
 def read_chat(turns: object, name: str) -> Chat | None:
@@ -69,7 +92,7 @@ def read_chat(turns: object, name: str) -> Chat | None:
         BadRow: a turn is no object, has a key that is not read, or content that is no text, or its
             last one says that it is not to be trained.
     """
-    if isinstance(turns, str):
+    if isinstance(turns, str) and isinstance(turns := turns_of(turns), str):
         turns = json.loads(turns)
     if not isinstance(turns, list):
         return None

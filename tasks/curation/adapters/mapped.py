@@ -19,14 +19,14 @@ from data_schemas.mappings import (
 )
 from data_schemas.pass_rates import PASS_RATE
 from data_schemas.rows import Demonstration, Domain, Message, Problem, Role, is_language_tag
-from tasks.curation.adapters.chats import Chat, read_chat, turns_of
+from tasks.curation.adapters.chats import Chat, check_not_turns, read_chat, turns_of
 from tasks.curation.cleaning.classes import with_class
 from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.pass_rates import is_rate
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import UnreadCell, unread_in
-from tasks.curation.readers.missing import is_missing
+from tasks.curation.readers.missing import is_missing, is_null
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import written_out
@@ -70,7 +70,7 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
     _check_whole_turns(mapping, row)
     chat = _chat(mapping, cells)
     framing = _fill(mapping.system, cells)
-    system = [Message(role=Role.SYSTEM, content=framing)] if framing else []
+    system = [] if is_null(framing) else [Message(role=Role.SYSTEM, content=framing)]
     if chat is None:
         content = "\n".join(_text(cells[column]) for column in placeholders(mapping.prompt))
         messages = [Message(role=Role.USER, content=_fill(mapping.prompt, cells))]
@@ -108,11 +108,13 @@ def _chat(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> Chat | None
     """Read the turns of a prompt that is one column of turns; None if it is a text.
 
     Raises:
-        BadRow: as `read_chat`; or its last turn is a response that the mapping does not use.
+        BadRow: as `read_chat` and `check_not_turns`; or its last turn is a response that the
+            mapping does not use.
     """
     column = _alone(mapping.prompt)
     turns = turns_of(cells[column]) if column else None
     if not isinstance(turns, list) or not any(isinstance(turn, dict) for turn in turns):
+        check_not_turns(turns, column)
         return None
     chat = read_chat(cast("object", turns), column)
     if chat is not None and chat.response is not None and not mapping.response:

@@ -12,19 +12,15 @@ MAX_CHARACTERS = 20_000
 _JSON = json.JSONDecoder(object_pairs_hook=each_key_once, parse_constant=refuse_constant)
 
 
-def written_value(cell: object) -> object:
+def written_value(cell: object, longest: int = MAX_CHARACTERS) -> object:
     """Return the list or object that a text writes as JSON or as Python does; else the cell.
 
     Python's own form is what pandas writes for a column of lists: `['red', "Ann's"]`. Nothing is
-    evaluated but literals; what is nested too deeply, or longer than MAX_CHARACTERS, stays text, as
+    evaluated but literals; what is nested too deeply, or longer than `longest`, stays text, as
     does NaN in a list, an object with a key twice, of which either value may be meant, and a
     backslash that begins no escape (`\\s`): of that Python only warns.
     """
-    if (
-        not isinstance(cell, str)
-        or len(cell) > MAX_CHARACTERS
-        or cell.lstrip()[:1] not in ("[", "{")
-    ):
+    if not isinstance(cell, str) or len(cell) > longest or cell.lstrip()[:1] not in ("[", "{"):
         return cell
     for read in (_JSON.decode, _literal):
         with (

@@ -155,6 +155,44 @@ def test_a_cell_that_names_no_language_is_refused(cell, reason, detail):
     assert reason == refusal.value.reason
 
 
+WHOLE = """
+name: chats
+domain: general
+language: en
+prompt: "{turns}"
+response: "{turns}"
+"""
+TURNS = [{"role": "user", "content": "Ann's 3+4?"}, {"role": "assistant", "content": "7"}]
+
+
+@pytest.mark.parametrize("cell", [str(TURNS), json.dumps(TURNS, indent=1)])
+def test_turns_that_a_cell_writes_as_pandas_or_indented_are_turns(cell: str):
+    (item,) = mapped(WHOLE, {"turns": cell})
+
+    assert ["Ann's 3+4?"] == [one.content for one in item.record.messages]
+    assert isinstance(item.record, Demonstration)
+    assert "<think></think>7" == item.record.response
+
+
+@pytest.mark.parametrize(
+    ("cell", "detail"),
+    [
+        (str(TURNS).replace("}, {", "}\n {"), "turns begins as a list of turns, and is no JSON"),
+        ('[{"role": "user", "role": "x", "content": "3"}]', "begins as a list of turns"),
+        ({"id": 1, "messages": TURNS}, "turns is no list of turns; {turns.messages} is one"),
+    ],
+)
+def test_turns_that_are_not_read_are_no_text_to_ask(cell: object, detail: str):
+    with pytest.raises(BadRow, match=detail):
+        mapped(WHOLE, {"turns": cell})
+
+
+def test_a_system_message_that_an_export_left_out_is_none():
+    (item,) = mapped(TEN_LINES + 'system: "{system}"', ROW | {"system": "NULL"})
+
+    assert ["user"] == [one.role for one in item.record.messages]
+
+
 def test_a_label_that_is_no_option_is_refused():
     text = TEN_LINES.replace('3": books', '3": book')
     with pytest.raises(BadRow, match="unknown_option"):
