@@ -327,6 +327,7 @@ _NEGATED = _folded(
     r"(?<!\w)(?:not|n t|never|neither|nor|no|cannot|can t|isn t|doesn t|wouldn t|tidak|bukan|não|"
     rf"nem|không|chẳng|nicht|kein\w*|ni|pas|non|hindi|{_FALSE})(?!\w)|n't|ไม่|ผิด|[不非没沒错錯]"
 )
+_IS_FALSE = re.compile(rf"(?<!\w)(?:{_FALSE})(?!\w)")
 # "a is not wrong"
 _NOT_FALSE = re.compile(
     rf"(?:(?<!\w)(?:not|never|cannot)|n't|n t) (?:\w+ )?(?:{_FALSE}|rule|exclude|eliminate|dismiss|"
@@ -383,8 +384,8 @@ _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 """Words that may replace `&` in the name of an option."""
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
 _JOINERS = ("&", *_AND.split("|"), *_OR.split("|"))
-_DASHED = re.compile(r"(?<!\w)([a-h]\)?)\s+[-\u2013\u2014]\s")
-"""A dash behind an option ends its clause: `B - not A`."""
+_DASHED = re.compile(r"(?<!\w)([a-h]\)?)\s+[-\u2013\u2014]\s(?=\s*[^\W\d_]{2})")
+"""A dash behind an option ends its clause, `B - not A`; in `a - b` it is a minus sign."""
 _COMMAS = re.compile(
     rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-z]\)?"
     rf"(?:,| (?:{_AND}|{_OR}|are|aren't|do|don't|can|can't|cannot|salah|đều|são|"
@@ -464,10 +465,11 @@ def _check_unread(gold: MultipleChoice, answer: str) -> Verdict:
 
 
 def _check(gold: MultipleChoice, answer: str) -> Verdict:
-    *earlier, last = (_BORDER.sub(" ", region) for region in _regions(gold, answer))
-    verdict = _decide(gold, last)
+    regions, announced = _regions(gold, answer)
+    *earlier, last = (_BORDER.sub(" ", region) for region in regions)
+    verdict = _decide(gold, last, announced=announced)
     for region in earlier if verdict.solved else ():
-        other = _decide(gold, region)
+        other = _decide(gold, region, announced=announced)
         if other.detail.startswith("asserts") or _denied(
             region, _mentions(gold.correct, region, right=False)
         ):
@@ -475,8 +477,8 @@ def _check(gold: MultipleChoice, answer: str) -> Verdict:
     return verdict
 
 
-def _decide(gold: MultipleChoice, asserted: str) -> Verdict:
-    """Decide on the clauses of one announcement."""
+def _decide(gold: MultipleChoice, asserted: str, *, announced: bool) -> Verdict:
+    """Decide on the clauses of one announcement, or of a text that announces nothing."""
     mentions = _mentions(gold.correct, asserted, right=True)
     others = [(option[0], _mentions(option, asserted, right=False)) for option in gold.others]
     if len(mentions) + sum(len(spans) for _, spans in others) > MAX_MENTIONS:
@@ -493,7 +495,9 @@ def _decide(gold: MultipleChoice, asserted: str) -> Verdict:
     named = [span for span in mentions if not _inside(span, spans)]
     right = [span for span in named if span[0] < until or not _is_letter(asserted, span)]
     denied = _denied(asserted, [*spans, *right]) | _explained_away(asserted, spans, right)
-    denied |= _refuted(asserted, spans) | _beside_denied(asserted, rivals, denied)
+    # What was announced is not taken back: "Answer: A is wrong. B" asserts A.
+    denied |= set[_Span]() if announced else _refuted(asserted, spans)
+    denied |= _beside_denied(asserted, rivals, denied)
     for name, span in rivals:
         if span not in denied:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
@@ -508,10 +512,10 @@ def _decide(gold: MultipleChoice, asserted: str) -> Verdict:
     return scored(1.0, "correct", asserted[:80])
 
 
-def _regions(gold: MultipleChoice, answer: str) -> list[str]:
+def _regions(gold: MultipleChoice, answer: str) -> tuple[list[str], bool]:
     """Return the clauses of each announcement, the last one up to the end of the text.
 
-    Without a marker that announces an option it is the whole text.
+    Without a marker that announces an option it is the whole text. Also return whether one does.
     """
     text = _STYLE.sub(
         "", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", plain(without_container(answer))))
@@ -535,8 +539,8 @@ def _regions(gold: MultipleChoice, answer: str) -> list[str]:
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
     if len(regions) > 1:
-        return [region for region in regions if region]
-    return [_unexplained(clauses(text), options) if regions[0] else clauses(text)]
+        return [region for region in regions if region], True
+    return [_unexplained(clauses(text), options) if regions[0] else clauses(text)], False
 
 
 def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
@@ -809,7 +813,10 @@ def _refuted(text: str, spans: Sequence[_Span]) -> set[_Span]:
         lead = _REASON.split(text[: options[0][0]].rpartition("|")[2])[-1].strip()
         after, _, following = text[options[-1][1] :].partition("|")
         is_question = "?" in after or following.lstrip().startswith("?")
-        if _BEFORE_LETTER.fullmatch(lead) and not is_question and _is_denied_by(f"{after}|"):
+        is_predicate = " " in after.strip() or not after.isascii() or _IS_FALSE.search(after)
+        if not is_predicate or is_question or not _BEFORE_LETTER.fullmatch(lead):
+            continue
+        if _is_denied_by(f"{after}|"):
             refuted |= {*options}
     return refuted
 

@@ -337,6 +337,8 @@ DISMISSED = {
 """The other options are told apart or denied, before or behind the right one."""
 REFUTED_TOO_LITTLE = {
     "en": [
+        "The value is f - b.",
+        "Answer: A is wrong. B",
         "A is wrong? B or C",
         "A is not wrong, so B",
         "A and B are wrong, so B",
