@@ -17,6 +17,7 @@ from tasks.provenance.lineage.signatures.model import bundle_of, sign_model
 from tasks.provenance.lineage.statements import load_statement, statement_uri
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.interface import store_at
+from tests.slices import sliced
 
 pytestmark = [pytest.mark.attack, pytest.mark.parametrize("original", ["sqlite"], indirect=True)]
 RELEASED = "models:/tiny@released"
@@ -137,15 +138,21 @@ def test_the_signature_of_the_weights_is_by_the_owner_too(chain, owner, attacker
 
 @pytest.mark.parametrize(
     ("damage", "problem"),
-    [
-        (lambda path, _: path.unlink(), "gone"),
-        (lambda path, _: path.write_text("{}"), "is no signature"),
-        (lambda path, old: path.write_bytes(old.replace(b'"sig":"M', b'"sig":"N')), "does not fit"),
-        (
-            lambda path, old: path.write_bytes(old.replace(b'"payload":"e', b'"payload":"f')),
-            "is the signature of other files",
-        ),
-    ],
+    sliced(
+        [
+            (lambda path, _: path.unlink(), "gone"),
+            (lambda path, _: path.write_text("{}"), "is no signature"),
+            (
+                lambda path, old: path.write_bytes(old.replace(b'"sig":"M', b'"sig":"N')),
+                "does not fit",
+            ),
+            (
+                lambda path, old: path.write_bytes(old.replace(b'"payload":"e', b'"payload":"f')),
+                "is the signature of other files",
+            ),
+        ],
+        lambda _, problem: problem in ("does not fit", "is the signature of other files"),
+    ),
 )
 def test_a_damaged_signature_of_the_weights_is_named_without_a_key(chain, damage, problem):
     path = chain.store / "signatures" / f"{chain.refs['release'].digest[:16]}.sig"
