@@ -17,10 +17,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Domain, Message, Problem, Role
+from data_schemas.rows import (
+    THINK_CLOSE,
+    THINK_OPEN,
+    Domain,
+    Message,
+    Problem,
+    Role,
+    is_language_tag,
+)
 from data_schemas.verdicts import Verdict, abstain
+from tasks.curation.adapters.mapped import as_language
 from tasks.curation.first_rows import FIRST, check_rewards
 from tasks.curation.items import Item
+from tasks.curation.readers.missing import is_missing, is_null
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows
 from tasks.errors import SettingsError
 from tasks.gym.maths import final_answer
@@ -170,10 +180,12 @@ def _verified(
 
 def _problem(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> Problem:
     question, gold, _, own = (_cell(row, columns[role]) for role in COLUMNS)
+    if gold and is_null(gold):
+        raise BadRow("empty_field", f"{columns['gold']!r} is {gold!r}, which stands for none")
     return Problem(
         id=row.key,
         domain=Domain.MATHS,
-        language=own or language,
+        language=language if is_missing(own) else as_language(own),
         messages=(Message(role=Role.USER, content=question or "?"),),
         verifier=verifier,
         answer=canonical_json({"value": gold}).decode(),
@@ -230,6 +242,8 @@ def show(
     if out.exists():
         whose = "the table itself" if out.samefile(path) else "there already"
         raise SettingsError(f"--out {out} is {whose}, and is not written over; name another file")
+    if not is_language_tag(language):
+        raise SettingsError(f"--language {language!r} is no tag of a language, such as en or pt-BR")
     columns = columns_of(pairs)
     rows = list(verify_rows(path, columns, verifier, language))
     final_answer.close()

@@ -52,6 +52,20 @@ def test_a_table_in_any_format_gets_verdicts_with_reasons(name, tmp_path, capsys
     assert "math-verify decides otherwise" in printed
 
 
+def test_a_language_or_a_gold_that_is_none_costs_its_row_its_verdict(tmp_path):
+    file, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    lines = ["7,7,en", "7,7,NULL", "7,7,vn", "#N/A,7,en"]
+    file.write_text("\n".join(["gold,answer,language", *lines]))
+
+    verify([str(file), "--out", str(out)])
+
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert ["1", "1", "", ""] == [row["score"] for row in rows]
+    assert ["bad_language", "empty_field"] == [row["reason"] for row in rows[2:]]
+    with pytest.raises(SettingsError, match="--language 'English' is no tag"):
+        verify([str(file), "--out", str(tmp_path / "other.csv"), "--language", "English"])
+
+
 def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
     file = str(table(tmp_path / "t.jsonl"))
 

@@ -173,15 +173,15 @@ def _language(
     if mapping.language == FILE:
         return of_file
     if isinstance(mapping.language, str) and mapping.language != TEXT:
-        return _tag(_fill(mapping.language, cells))
+        return as_language(_fill(mapping.language, cells))
     language = language_among(content, () if mapping.language == TEXT else mapping.language)
     if language == UNDETERMINED and mapping.verifier in _OF_NUMBERS:
         _check_reads_alike(mapping, cells)
     return language
 
 
-def _tag(text: str) -> str:
-    """Return a tag of a language.
+def as_language(text: str) -> str:
+    """Return the tag of a language that a cell has.
 
     Raises:
         BadRow: the cell has a word for no value, or is none.
