@@ -63,6 +63,11 @@ _ROUNDED_GOLD = re.compile(
     rf"(?:[A-Z]{{3}} )?(?:(?P<number>-?\d*\.\d{{{GOLD_PLACES},}})|"
     r"(?P<percent>-?\d+\.\d+)\s?\\?%(?: per 100)?)"
 )
+# "3.1622...", "3.1622\ldots" behind the last equals sign
+_CUT_OFF = re.compile(r"(?P<digits>-?\d+\.\d+)\s?(?:\\[lc]?dots|\.{3,}|…)[\s$]*")
+_ASSIGNS = re.compile(r"=|≈|\\approx(?![A-Za-z])")
+# "\in \mathbb{Z}"
+_DOMAIN = re.compile(r"\\in\s*(?:\\math(?:bb|bf|rm)\s*)?\{?\s*([ZRQC])(?![A-Za-z])")
 # "1,22"
 _DECIMAL_COMMA = re.compile(r"-?\d+,\d\d")
 # What `repeating` makes of "0.\\overline{123}", which is no other way to write the gold 0.123.
@@ -86,11 +91,11 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
         and gold.kind != "hedged"
         and gold.condition == other.condition
     ):
-        return gold.name == other.name or not _names_differ(gold.name, other.name)
+        return gold.name == other.name or not names_differ(gold.name, other.name)
     other = _with_argument_of(gold, other)
     if (
         other.kind == "hedged"
-        or _names_differ(gold.name, other.name)
+        or names_differ(gold.name, other.name)
         or _conditions_differ(gold.condition, other.condition)
         or not units.agree(gold.unit, other.unit)
     ):
@@ -125,7 +130,7 @@ def _tight(text: str) -> str:
     return re.sub(r"(?<!\w) +| +(?!\w)", "", text)
 
 
-def _names_differ(gold: str, other: str) -> bool:
+def names_differ(gold: str, other: str) -> bool:
     """Say whether two names denote different things; `y` and `f(x)` may denote the same."""
     plain = (name.replace("\\bar", "\\overline") for name in (gold, other))
     a, b = (re.sub(r"\\text|[\\{}\s]", "", name) for name in plain)
@@ -136,9 +141,14 @@ def _names_differ(gold: str, other: str) -> bool:
 
 
 def _conditions_differ(gold: str, other: str) -> bool:
-    """Say whether 2n for n > 1 was asked for and 2n for n > 2 is stated; one may say nothing."""
+    """Say whether 2n for n > 1 was asked for and 2n for n > 2 is stated; one may say nothing.
+
+    So may kx for whole k be asked for and kx for real k be stated.
+    """
     numbers = [re.findall(r"\d+", text) for text in (gold, other)]
-    return bool(gold and other) and numbers[0] != numbers[1]
+    domains = [{*_DOMAIN.findall(text.replace("N", "Z"))} for text in (gold, other)]
+    others = all(domains) and domains[0] != domains[1]
+    return bool(gold and other) and (numbers[0] != numbers[1] or others)
 
 
 def _with_argument_of(gold: Answer, other: Answer) -> Answer:
@@ -539,6 +549,26 @@ def _rounds_gold(gold: Answer, other: Answer) -> bool:
     if value is not None and decimal["percent"] and gold.text.endswith("per 100"):
         value = value * 100
     return value is not None and abs(_places_beyond(value, digits)) <= 0.5
+
+
+def is_cut_off(gold: Answer, other: Answer, text: str) -> bool:
+    """Say whether a text has the first digits of an endless gold, and dots: 3.1622... of √10.
+
+    Four significant digits are the least; a digit that is rounded up is not one of the gold's, and
+    a side before the digits must be the gold itself.
+    """
+    before = other.parts[:-1] if other.kind == "equation" else ()
+    if other.kind not in ("value", "unread", "equation") or not all(
+        same(gold, side) for side in before
+    ):
+        return False
+    written = _CUT_OFF.fullmatch(_ASSIGNS.split(text)[-1].strip(" $"))
+    value = _endless(gold) if written else None
+    if written is None or value is None:
+        return False
+    digits = written["digits"]
+    is_long = len(digits.replace(".", "").lstrip("-0")) >= ROUNDED_DIGITS
+    return is_long and 0 <= _places_beyond(value, digits) < 1
 
 
 def is_share(gold: Answer, share: Answer) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
-from tasks.gym.maths.latex_terms import LatexTerm, TooLarge, parse_term, symbols, value_of
+from tasks.gym.maths.compare import names_differ
+from tasks.gym.maths.latex_terms import LatexTerm, TooLarge, minus, parse_term, symbols, value_of
 from tasks.gym.maths.parse import Answer
 
 ORDER = 3
@@ -28,6 +29,8 @@ _WORDS = re.compile(
 )
 # "A", "B_1", "P'"
 _SYMBOL = re.compile(r"[A-Z](?:_\w+|_\{\w+\})?'*")
+# "I", "ABC", which are read as words
+_CAPITALS = re.compile(rf"{_SYMBOL.pattern}|[A-Z]{{2,{MAX_SYMBOLS}}}")
 _TRANSPOSE = ("T", "t", "\\top")
 
 
@@ -39,19 +42,66 @@ def has_matrices(text: str) -> bool:
 def has_products(answer: Answer) -> bool:
     """Say whether an answer has a symbol that may be a matrix, in two factors or in a power."""
     own = answer.term is not None and _has_product(answer.term)
-    return own or any(map(has_products, answer.parts))
+    return own or _names_product(answer) or any(map(has_products, answer.parts))
 
 
 def agree(gold: Answer, other: Answer) -> bool | None:
-    """Compare two expressions at the points; None if one of them has no value there."""
-    ours, theirs = _term(gold), _term(other)
-    return None if ours is None or theirs is None else _terms_agree(ours, theirs)
+    """Compare two expressions or equations at the points.
+
+    None if one of them has no value there, and for equations that may follow from each other.
+    """
+    ours, theirs = _sides(gold), _sides(other)
+    if ours and theirs and (_is_equation(gold) or _is_equation(other)):
+        return _equations_agree(ours, theirs)
+    if names_differ(gold.name, other.name):
+        return False
+    mine, yours = _term(gold), _term(other)
+    return None if mine is None or yours is None else _terms_agree(mine, yours)
 
 
 def _term(answer: Answer) -> LatexTerm | None:
-    """Return the term of an answer; a capital alone, as I is, may be a word elsewhere."""
-    alone = _SYMBOL.fullmatch(answer.text) if answer.kind == "words" else None
+    """Return the term of an answer; capitals alone, I and ABC, may be a word elsewhere."""
+    alone = _CAPITALS.fullmatch(answer.text) if answer.kind == "words" else None
     return parse_term(answer.text) if alone else answer.term
+
+
+def _names_product(answer: Answer) -> bool:
+    """Say whether the name of an answer is a side of an equation: AB of `AB = BA`."""
+    name = parse_term(answer.name) if answer.name else None
+    return name is not None and _has_product(name)
+
+
+def _is_equation(answer: Answer) -> bool:
+    return answer.kind == "equation" or _names_product(answer)
+
+
+def _sides(answer: Answer) -> tuple[LatexTerm, LatexTerm] | None:
+    """Return what an equation, or `X = AB`, has on its left and right; None for another answer."""
+    if answer.kind == "equation":
+        terms = [_term(part) for part in answer.parts]
+    else:
+        terms = [parse_term(answer.name), _term(answer)] if answer.name else []
+    match terms:
+        case [LatexTerm() as left, LatexTerm() as right]:
+            return left, right
+        case _:
+            return None
+
+
+def _equations_agree(
+    gold: tuple[LatexTerm, LatexTerm], other: tuple[LatexTerm, LatexTerm]
+) -> bool | None:
+    """Say whether equations are the same but for the order of sides and what is moved over.
+
+    Sides that are multiplied by something are not decided (None), nor is a gold that is an
+    identity: at the points it is every other identity. No identity is a gold that is none.
+    """
+    if _terms_agree(*gold) is not False:
+        return None
+    if _terms_agree(*other):
+        return False
+    ours, theirs = minus(*gold), (minus(*other), minus(*reversed(other)))
+    return True if any(_terms_agree(ours, one) for one in theirs) else None
 
 
 def _terms_agree(gold: LatexTerm, other: LatexTerm) -> bool | None:
@@ -128,6 +178,12 @@ def _joined(sign: str, left: Matrix | Fraction, right: Matrix | Fraction) -> Mat
     match sign, left, right:
         case "+", tuple(), tuple():
             return _add(left, right)
+        case ("+", tuple() as matrix, Fraction(numerator=0)) | (
+            "+",
+            Fraction(numerator=0),
+            tuple() as matrix,
+        ):
+            return matrix  # the 0 of AB - BA = 0
         case "*", tuple(), tuple():
             return _product(left, right)
         case ("*", Fraction(), tuple()):

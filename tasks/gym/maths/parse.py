@@ -359,7 +359,7 @@ _CONDITIONS = tuple(
     for pattern in (
         r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*"
         rf"(?:for\s+(?:all|any|every|each|some)|where(?!\s+as)|\\forall|{_FOR_ALL}|"
-        r"(?:for|với|dengan|com|con|avec|mit|untuk|bagi|para|pour|für|เมื่อ)"
+        r"(?:for|with|với|dengan|com|con|avec|mit|untuk|bagi|para|pour|für|เมื่อ)"
         r"(?=\s*\}?\s*[a-z]\s*(?:[<>]|\\in)))(?![A-Za-z])"
         r"(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",
         r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?"
@@ -367,11 +367,18 @@ _CONDITIONS = tuple(
         r"(?:\(|,)\s*(?P<about>[a-z])\s*(?:[<>]=?|\\ne )\s*-?\d+\s*\)?$",
         # ", k \text{ is an integer}", "(k là số nguyên)", ", k为整数"
         r"[,;(]\s*(?:\\text\s*\{)?\s*\(?(?P<about>[a-z])(?![a-z])\s*(?:\\text\s*\{)?[^\d=<>+*/^\\,]{0,30}?"
-        r"(?:integers?|整数|整數|số nguyên|bilangan bulat|integer|inteiros?|enteros?|entiers?|"
-        r"ganze zahl|จํานวนเต็ม|buong numero)\s*\}?\s*\)?\s*$",
-        # ", n = 1, 2, 3, \ldots"
-        r",\s*(?P<about>[a-z])\s*=\s*(?:-?\d{1,3}\s*,\s*){1,4}(?:\\[lc]?dots|\.{3}|…)\s*$",
+        r"(?:integers?|constants?|整数|整數|số nguyên|bilangan bulat|integer|inteiros?|"
+        r"enteros?|entiers?|ganze zahl|จํานวนเต็ม|buong numero)\s*\}?\s*\)?\s*$",
+        # ", n = 1, 2, 3, \ldots", "(n = 0, 1, \dots)"
+        r"[,(]\s*(?P<about>[a-z])\s*=\s*(?:-?\d{1,3}\s*,\s*){1,4}(?:\\[lc]?dots|\.{3}|…)\s*\)?\s*$",
+        # "c \text{ is any constant}", where c is all that is stated
+        r"(?:(?<=^[A-Za-z])|(?<==[A-Za-z])|(?<==\s[A-Za-z]))\s*(?:\\text\s*\{)?\s*is\s+"
+        r"(?:any|an\s+arbitrary)\s+(?:real\s+)?constant(?P<about>(?!)\b)?\s*\}?\s*$",
     )
+)
+# ", x \in \mathbb{R}" takes nothing from x > 2; "x \in \mathbb{Z}" and "\mathbb{R}^+" do.
+_OF_REALS = re.compile(
+    r"[,;(]\s*[A-Za-z]\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?\{?\s*\\?R\s*\}?\s*\)?\s*"
 )
 # "0.27 repeating" is 0.2777... or 0.2727...
 _REPEATS = re.compile(r"repeating|recurring")
@@ -705,13 +712,13 @@ def _unconditional(text: str) -> tuple[str, str]:
     for pattern in _CONDITIONS:
         match = pattern.search(text)
         main = text[: match.start()].strip(" ,;") if match else ""
-        if match is None or not re.search(r"[\w}]", main) or _NO_VALUE.search(main):
+        if match is None or not re.search(r"[\w}]", main):
+            continue
+        values = _RELATION.sub(" ", main) if _OF_REALS.fullmatch(match[0]) else main
+        if _NO_VALUE.search(values):
             continue
         names = re.findall(r"(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", match["about"] or "")
-        if match["about"] is None or any(
-            re.search(rf"(?<![A-Za-z\\]){name}(?![a-z])|(?<=[a-z]){name}(?![A-Za-z])", main)
-            for name in names
-        ):
+        if match["about"] is None or not _letters(main).isdisjoint(names):
             return main, match[0].strip(" ,;()")
     return text, ""
 
@@ -794,7 +801,7 @@ def _words(text: str) -> Answer | None:
     if not whole and not plain:
         return None
     folded = " ".join(re.sub(r"[^\w\s]", " ", words).casefold().split())
-    if len(folded) == 1:  # N is not n
+    if len(folded) == 1 or re.fullmatch(r"[A-Z]{3,6}", words):  # N is not n, ABC may be a product
         folded = re.sub(r"\W", "", words)
     if _NO_SOLUTION.fullmatch(folded):
         return Answer("words", _EMPTY)

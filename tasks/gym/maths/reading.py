@@ -250,7 +250,7 @@ class AnswerForm:
             answer = value(answer.text.partition("-")[0], answer)
         answer = self._counted(self._ordered(answer, gold), gold)
         answer = _in_ones(answer, keep=self.dozens or has_unit(gold, units.DOZEN))
-        answer = self._clock(self._in_hundredths(self._free(answer, gold), gold))
+        answer = self._clock(self._in_hundredths(self._free(answer, gold), gold), gold)
         answer = self._percent(self._base(answer, gold), self.in_percent(gold))
         answer = self._angle(answer, gold)
         may_be_vector = self.vector and not _INTERVAL_WORDS.search(self.words)
@@ -332,10 +332,10 @@ class AnswerForm:
         whole = _without_layout(gold)
         return frozenset({whole, _NAMED.sub("", whole), _without_layout(_ORDINAL.sub("", gold))})
 
-    def _clock(self, answer: Answer) -> Answer:
-        """Return 12:30 as a time of the day, unless the problem asks for a ratio."""
-        is_time = answer.kind == "ratio" and _TIME.fullmatch(answer.text.replace(" ", ""))
-        return replace(answer, kind="clock") if is_time and not self.ratio else answer
+    def _clock(self, answer: Answer, gold: Answer) -> Answer:
+        """Return 12:30 as a time of the day, unless the problem or the gold, 3:5, wants a ratio."""
+        wants_ratio = self.ratio or (gold.kind == "ratio" and not _is_time(gold))
+        return replace(answer, kind="clock") if _is_time(answer) and not wants_ratio else answer
 
     def _free(self, answer: Answer, gold: Answer) -> Answer:
         """Name the one unknown of an answer as the gold does, if the problem names neither.
@@ -413,6 +413,10 @@ class AnswerForm:
             text=f"{answer.text} per 100",
             term=LatexTerm("*", (answer.term, hundredth)),
         )
+
+
+def _is_time(answer: Answer) -> bool:
+    return answer.kind == "ratio" and bool(_TIME.fullmatch(answer.text.replace(" ", "")))
 
 
 def _unknowns(answer: Answer) -> frozenset[str]:

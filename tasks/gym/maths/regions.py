@@ -83,8 +83,10 @@ def _region(answer: Answer, evaluate: Evaluate) -> Region | None:
         return _members(answer, evaluate)
     if answer.kind == "value" and answer.name:  # x = 1, of `x = 1 or x > 2`
         return _members(Answer("set", answer.text, (answer,)), evaluate)
-    is_list = answer.kind == "list" and all(
-        part.name and part.kind in INTERVALS for part in answer.parts
+    is_list = (
+        answer.kind == "list"
+        and all(part.name and part.kind in INTERVALS for part in answer.parts)
+        and len({part.name for part in answer.parts}) == 1  # y > 3 says nothing of x
     )
     if answer.kind not in _JOINED or (answer.kind == "list" and not is_list):
         return None

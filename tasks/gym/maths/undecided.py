@@ -3,8 +3,9 @@ r"""Golds that leave open whether an answer is right: nothing compares them by v
 Each is an abstention and no refusal: a sentence, which other words say as well; an identity, of
 which the task wants one of several (`insert signs so that ... holds`); things that neither problem
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
-letters; 3/4/2024 for March 4; and 6 for `xy = 6`, which may be the equation of a curve. Of all but
-the first, what has another value is wrong.
+letters; 3/4/2024 for March 4; 3:5 for 6:10, which may be a time; 3.1622... for √10; and 6 for
+`xy = 6`, which may be the equation of a curve. Of all but the first, what has another value is
+wrong.
 """
 
 import re
@@ -24,7 +25,10 @@ SENTENCE_WORDS, SHORT_SENTENCE_WORDS = 6, 4
 _VERB = re.compile(
     r"(?<!\w)(?:is|are|was|were|will|would|must|can|cannot|could|has|have|does|do|any|every)(?!\w)"
 )
+_OF_TIME = re.compile(r"\b(?:time|clock|hours?|when|[ap]\.?m)\b", re.IGNORECASE)
 SENTENCE = "the gold is a sentence"
+CLOCK = "the gold is a time or a ratio"
+DIGITS = "the answer has the first digits of the gold, and dots"
 DATE = "day and month of a date in digits may be changed"
 PRODUCT = "the gold is an equation, or what the problem calls a product"
 IDENTITY = "the gold is an identity, of which a task has several"
@@ -46,6 +50,8 @@ def undecided(gold: Answer, other: Answer, question: str) -> str:
         return IDENTITY
     if gold.kind == "date" and gold.text in dates_in_digits(other.text):
         return DATE
+    if _may_be_ratio(gold, other, question):
+        return CLOCK
     if question and _calls_things_otherwise(gold, other, question.casefold()):
         return THINGS
     return CONDITIONS if _has_other_parameters(gold, other) else ""
@@ -67,6 +73,12 @@ def _is_sentence(gold: Answer) -> bool:
     words = gold.text.split()
     least = SHORT_SENTENCE_WORDS if _VERB.search(gold.text) else SENTENCE_WORDS
     return len(words) >= least
+
+
+def _may_be_ratio(gold: Answer, other: Answer, question: str) -> bool:
+    """Say whether 3:5, which is no time, has the value of 6:10, and no time is asked for."""
+    is_ratio = gold.kind == "clock" and other.kind == "ratio" and not _OF_TIME.search(question)
+    return is_ratio and same(replace(gold, kind="ratio"), other) is True
 
 
 def _is_identity(gold: Answer, other: Answer) -> bool:

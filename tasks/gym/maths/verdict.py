@@ -19,13 +19,13 @@ from data_schemas.verdicts import Verdict, abstain, scored
 from tasks.algorithms.folding import visible
 from tasks.gym.json_answer import without_container
 from tasks.gym.maths import matrices, symbolic
-from tasks.gym.maths.compare import rational, same
+from tasks.gym.maths.compare import is_cut_off, rational, same
 from tasks.gym.maths.locate import Place, boxes, joint, lenient
 from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
-from tasks.gym.maths.undecided import PRODUCT, is_open_product, undecided
+from tasks.gym.maths.undecided import DIGITS, PRODUCT, is_open_product, undecided
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.workers import WorkerFailure, WorkerTimeout
@@ -189,21 +189,24 @@ def _compared(
         if bare and alone.equal:
             one, theirs = alone, bare
         if one.how not in (ANOTHER_EVENT, ECHO):
-            one = _settled(ours, theirs, form, one)
+            one = _settled(ours, theirs, form, place.text, one)
         results.append((place, theirs))
         comparisons.append(one)
     return results, comparisons
 
 
-def _settled(ours: Answer, theirs: Answer, form: AnswerForm, one: _Comparison) -> _Comparison:
+def _settled(
+    ours: Answer, theirs: Answer, form: AnswerForm, text: str, one: _Comparison
+) -> _Comparison:
     """Correct a comparison where values are not all: of matrices, and what a gold leaves open."""
-    if ours.text != theirs.text and (form.matrices or matrices.has_matrices(ours.text)):
+    stated = [(answer.name, answer.text) for answer in (ours, theirs)]
+    if stated[0] != stated[1] and (form.matrices or matrices.has_matrices(ours.text)):
         one = _with_matrices(ours, theirs, one)
     if one.equal and is_open_product(ours, theirs, form.words):
         return _Comparison(None, PRODUCT)
     if one.equal is not False:
         return one
-    why = undecided(ours, theirs, form.words)
+    why = DIGITS if is_cut_off(ours, theirs, text) else undecided(ours, theirs, form.words)
     return _Comparison(None, why) if why else one
 
 

@@ -107,6 +107,27 @@ def test_another_value_is_wrong_all_the_same(gold: str, wrong: str, question: st
         ("A^{-1}B", r"\frac{B}{A}", None),
         (r"\{AB, BA\}", r"\{BA, AB\}", None),
         ("6", r"3 \times 2", 1.0),
+        ("ABC", "A(BC)", 1.0),
+        ("(AB)C", "ABC", 1.0),
+        ("ABC", "(AB)C", 1.0),
+        ("X=ABC", "X=A(BC)", 1.0),
+        ("ABC", "A(CB)", 0.0),
+        ("A(BC)", "ACB", 0.0),
+        ("ABC", "BCA", 0.0),
+        ("X=AB", "Y=(A)B", 0.0),
+        ("YES", "yes", 1.0),
+        ("AB=BA", "BA=AB", 1.0),
+        ("AB=I", "I=AB", 1.0),
+        ("A^2=A", "A=A^2", 1.0),
+        ("AB=BA", "AB-BA=0", 1.0),
+        ("A+B=C", "A=C-B", 1.0),
+        ("AB=BA", "AB=-BA", 0.0),
+        ("AB=BA", "AB=AB", 0.0),
+        ("AB=BA", "ABA=BA", None),
+        ("AB=C", "BA=C", 0.0),
+        ("A^2=A", "A^2=I", 0.0),
+        ("A(BC)=(AB)C", "(BA)C=B(AC)", None),
+        ("x+y=1", "2x+2y=2", 1.0),
     ],
 )
 def test_products_of_matrices_do_not_commute(gold: str, answer: str, score: float | None) -> None:
@@ -214,3 +235,79 @@ def test_thousands_dozens_and_decimals_that_go_on(
     gold: str, answer: str, question: str, score: float
 ) -> None:
     assert score == verdict(gold, answer, question).score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "question", "score"),
+    [
+        ("3:5", "6:10", "Find it.", 1.0),
+        ("3:5", "6:11", "Find it.", 0.0),
+        ("3:5", "10:06", "Find it.", 0.0),
+        ("6:10", "3:5", "Find it.", None),
+        ("6:10", "3:4", "Find it.", 0.0),
+        ("12:30", "6:15", "Find it.", 0.0),
+        ("12:24", "1:2", "What time is it?", 0.0),
+    ],
+)
+def test_beside_what_can_only_be_a_ratio_hours_and_minutes_are_none(
+    gold: str, answer: str, question: str, score: float | None
+) -> None:
+    assert score == verdict(gold, answer, question).score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "score"),
+    [
+        (r"\sqrt{10}", "3.1622...", None),
+        (r"\sqrt{10}", r"x = 3.1622\ldots", None),
+        (r"\sqrt{10}", r"\sqrt{10} = 3.1622\ldots", None),
+        (r"-\sqrt{10}", r"-3.16227\dots", None),
+        ("1/7", "0.1428...", None),
+        (r"\sqrt{10}", "3.1623...", 0.0),
+        (r"\sqrt{10}", "3.1632...", 0.0),
+        (r"\sqrt{10}", "3.16...", 0.0),
+        (r"\sqrt{10}", "3.1622", 0.0),
+        (r"\sqrt{10}", "-3.1622...", 0.0),
+        (r"\sqrt{10}", r"\sqrt{11} = 3.1622\ldots", 0.0),
+        ("0.1428", "0.1428...", 1.0),
+        ("1/3", "0.3333...", 1.0),
+    ],
+)
+def test_the_first_digits_of_an_endless_gold_are_left_open(
+    gold: str, answer: str, score: float | None
+) -> None:
+    assert score == verdict(gold, answer).score
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "score"),
+    [
+        ("n=3k", r"n=3k \text{ with } k \in \mathbb{N}_0", 1.0),
+        ("n=3k", r"n=3k+1 \text{ with } k \in \mathbb{N}_0", 0.0),
+        ("x>2", r"x>2, x \in \mathbb{R}", 1.0),
+        (r"x>2, x \in \mathbb{R}", "x>2", 1.0),
+        (r"x \ne 2", r"x \ne 2, x \in \mathbb{R}", 1.0),
+        ("x>2", r"x>3, x \in \mathbb{R}", 0.0),
+        ("x>2", r"x>2, x \in \mathbb{Z}", 0.0),
+        ("x>-2", r"x>-2, x \in \mathbb{R}^+", 0.0),
+        ("x>2", r"x>2, y \in \mathbb{R}", 0.0),
+        ("x>2", "y>3, x>2", 0.0),
+        ("x>2, y>3", "y>3, x>2", 1.0),
+        ("a_n=2^n", r"a_n = 2^n \; (n = 0,1,2,\dots)", 1.0),
+        ("a_n=2^n", r"a_n = 2^{n+1} \; (n = 0,1,2,\dots)", 0.0),
+        ("a_n=2^n", r"a_n = 2^n \; (m = 0,1,2,\dots)", 0.0),
+        ("2^n", "2^n (n = 3)", 0.0),
+        ("c", r"c \text{ is any constant}", 1.0),
+        ("f(x)=c", r"f(x)=c \text{ is any constant}", 1.0),
+        ("f(x)=cx", r"f(x)=cx, c \text{ is any constant}", 1.0),
+        (r"kx, k \in \mathbb{Z}", r"kx, k \in \mathbb{N}", 1.0),
+        (r"kx, k \in \mathbb{Z}", r"kx, k \in \mathbb{R}", 0.0),
+        ("c", r"2c \text{ is any constant}", 0.0),
+        ("c", r"c \text{ is no constant}", 0.0),
+        ("5", r"c \text{ is any constant}", 0.0),
+    ],
+)
+def test_what_is_said_of_an_unknown_takes_nothing_from_the_answer(
+    gold: str, answer: str, score: float
+) -> None:
+    assert score == verdict(gold, answer).score
