@@ -231,6 +231,22 @@ def _folded(*patterns: str) -> re.Pattern[str]:
 
 _MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+_MARKER_OF_ANY_CASE = re.compile(_MARKER.pattern, re.IGNORECASE)
+# "A no" behind "Answer: ", "{A} 0" behind "\\boxed"; no "A's"
+_BEHIND_MARKER = re.compile(
+    r"[\s(*_{\[\"]{0,6}(?P<letter>[aeiouyAEIOUY])(?![a-zA-Z0-9_\u00c0-\u024f\u1e00-\u1eff'\u2019])"
+)
+_ARTICLES = frozenset("ao")
+"""Words of one letter behind a verb, in English and Portuguese: `is a`, `é o`."""
+# "Resposta: A alternativa B"
+_ARTICLE_OF_OPTION = re.compile(
+    r"\s(?:resposta|gabarito|opção|alternativa|escolha|letra|melhor|única|mais|corret[ao]|cert[ao])"
+    r"(?!\w)",
+    re.IGNORECASE,
+)
+# "a number", "é a C"
+_WORD_BEHIND = re.compile(r"\s+[(*_]{0,4}[^\W\d_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_LETTER_BEHIND = re.compile(r"\s+[(*_]{0,4}[a-hA-H](?!\w)")
 # "### final answer\n\n", "**jawaban**\n": a line of its own that announces what is below it.
 _HEADING = _folded(
     r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) |正[確确]|最[終终佳])?(?:"
@@ -238,6 +254,35 @@ _HEADING = _folded(
     + r")(?: (?:akhir|final|finale|cuối cùng|đúng|corret[ao]|correcta?|correcte|"
     r"yang (?:paling )?(?:benar|tepat|betul)|na tama)|สุดท้าย|ที่ถูกต้อง)?)"
     r"[ \t*_]{0,5}\n[ \t\n]{0,9}(?=\S)"
+)
+_LETTER_LIST = r"\(?[a-h]\)?(?:(?:,| and| e| y| dan| và| &|&)+ ?\(?[a-h]\)?)*"
+# "eliminating a and c leaves b", "eliminando a e c, resta b": the last letter ends its clause
+_REMAINDER = _folded(
+    r"(?:\A|(?<=[.!,:;\n]))[ \t]{0,3}(?:(?:so|then|by|after|dengan|sau khi|al|ao),? )?"
+    r"(?:eliminating|excluding|discarding|ruling out|eliminando|descartando|excluindo|excluyendo|"
+    r"mengeliminasi|menyingkirkan|mencoret|loại(?: trừ| bỏ)?) "
+    r"(?:(?:both|options?|as|las|los|opsi|pilihan|opções|opciones|alternativas|đáp án|"
+    r"phương án) )*"
+    rf"(?P<eliminated>{_LETTER_LIST}),? "
+    r"(?:we are left with|we have|this leaves|that leaves|leaves|leaving|only|"
+    r"(?:só |solo |sólo )?(?:resta|sobra|fica|queda)|"
+    r"(?:maka |yang )?(?:tersisa|tinggal|sisanya)|(?:thì |ta )?(?:chỉ )?còn(?: lại)?)"
+    r"(?: (?:us with|only|just|option|apenas|só|solo|sólo|a|la|hanya|adalah|opsi|pilihan|opção|"
+    r"opción|alternativa|đáp án|phương án|là))*"
+    r" \(?(?P<left>[a-h])\)?(?=\s*(?:[.!;\n]|\Z))"
+)
+# "a would be right if the box were red, but": what would hold elsewhere asserts nothing
+_COUNTERFACTUAL = re.compile(
+    r"(?:(?<=[.!\n])|(?<=[.!] )|\A)(?:option |choice )?\(?[a-h]\)? would (?:only |indeed )?"
+    r"(?:be|have been) (?:right|correct|true|the (?:right |correct )?answer)(?: only)? if "
+    r"[^.,;!?\n]{1,80}?(?<!\w)(?:were|was|had)(?!\w)[^.,;!?\n]{0,80}, but "
+    r"(?:(?:(?!(?<!\w)[b-h](?!\w))[^.,;!?\n]){1,80}, (?=(?:so|hence|thus|therefore) ))?(?=\w)"
+)
+# "# conclusion\n\nb": a heading above the letter that ends the text
+_CONCLUSION = _folded(
+    r"(?m:^)[ \t#>*_]{0,9}(?:(?:in )?conclusion|result|verdict|conclusión|conclusão|"
+    r"conclusione|fazit|kesimpulan|kết luận|konklusyon|สรุป|结论|結論)[ \t*_:]{0,5}\n[ \t\n]{0,9}"
+    r"(?=[(*_]{0,4}[a-h][)*_.]{0,4}\s*\Z)"
 )
 # "not A but B", "bukan A melainkan B", "不是A而是B", of options of one letter.
 _NOT_BUT = _folded(
@@ -319,6 +364,11 @@ _AFFIRMED = _folded(
     r"ก็|ได้|ถูก|也|正[确確]|可以"
 )
 """In a clause about another option that denies nothing: it is offered beside the answer."""
+# "a and c are right"
+_IS_RIGHT = _folded(
+    r"(?<!\w)(?:right|correct|true|valid|benar|tepat|betul|đúng|cert[ao]s|corret[ao]s|correct[ao]s|"
+    r"correctes|justes|richtig|korrekt|giust[ei]|corrett[ei]|tama)(?!\w)|[对對]|正[确確]|ถูก"
+)
 _FALSE = (
     r"wrong|incorrect|false|invalid|impossible|unsuitable|salah|keliru|sai|errad[ao]s?|incorret[ao]s?|"
     r"incorrect[ao]s?|faux|fausses?|falsch|mali"
@@ -352,10 +402,51 @@ _UNIT = re.compile(r"\d [a-z]$")
 _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
 MAX_SHORT = 4
 """Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
-_UNREAD = frozenset({"ja", "ko"})
-"""Languages in which nothing is read but what is written as in another one."""
-_OWN_SCRIPT = re.compile(r"[\u3041-\u30ff\uac00-\ud7a3]")
+_UNREAD = frozenset(
+    {
+        "ja",
+        "ko",
+        "ru",
+        "uk",
+        "be",
+        "bg",
+        "sr",
+        "mk",
+        "kk",
+        "ky",
+        "mn",
+        "el",
+        "hy",
+        "ka",
+        "he",
+        "ar",
+        "fa",
+        "ur",
+        "ps",
+        "hi",
+        "mr",
+        "ne",
+        "bn",
+        "ta",
+        "te",
+        "kn",
+        "ml",
+        "gu",
+        "pa",
+        "si",
+        "lo",
+        "km",
+        "my",
+        "am",
+    }
+)
+"""Languages of a script of their own: nothing is read but what is written as in another one."""
+_OWN_SCRIPT = re.compile(
+    r"[\u0370-\u0dff\u0e80-\u0eff\u1000-\u13ff\u1780-\u17ff\u3041-\u30ff\uac00-\ud7a3]"
+)
 """Their letters; of Chinese characters the words of Chinese are read."""
+_FOREIGN_LETTER = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
+"""A letter that is not Latin: a refusal of `A` alone needs none of them to be read."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
 """Follows the option: "B is the correct answer", B是正确的选项."""
 _IS_TRUE = re.compile(r"(?<!\w)true(?!\w)(?! (?:answer|option|choice|one))")
@@ -458,8 +549,8 @@ def _check_unread(gold: MultipleChoice, answer: str) -> Verdict:
     names = [plain(name) for option in (gold.correct, *gold.others) for name in option]
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, " ")
-    words = verdict.solved and _OWN_SCRIPT.search(text)
-    if words or verdict.reason in ("wrong", "hedged", "several_answers"):
+    refused = verdict.reason in ("wrong", "hedged", "several_answers")
+    if (_FOREIGN_LETTER if refused else _OWN_SCRIPT).search(text):
         return abstain("language_unread", verdict.detail)
     return verdict
 
@@ -474,7 +565,26 @@ def _check(gold: MultipleChoice, answer: str) -> Verdict:
             region, _mentions(gold.correct, region, right=False)
         ):
             return scored(0.0, "several_answers", f"{region[:60]!r} before {last[:60]!r}")
+    if verdict.solved and _affirms_several(gold, answer):
+        return abstain("others_affirmed", last[:80])
     return verdict
+
+
+def _affirms_several(gold: MultipleChoice, answer: str) -> bool:
+    """Say whether a text begins by calling a list of competing options right: `A、C都对`.
+
+    Only a question for the false option makes its answer the one that is left.
+    """
+    text = _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", plain(without_container(answer)[:WINDOW])))
+    clause, _, following = clauses(text).partition("|")
+    clause = _BORDER.sub(" ", clause)
+    spans = [span for option in gold.others for span in _mentions(option, clause, right=False)]
+    first = next(iter(_lists(clause, spans)), [])
+    if len(first) < 2 or not _BEFORE_LETTER.fullmatch(clause[: first[0][0]]):
+        return False
+    after = clause[first[-1][1] :]
+    is_question = "?" in after or following.lstrip().startswith("?")
+    return bool(_IS_RIGHT.search(after)) and not _NEGATED.search(after) and not is_question
 
 
 def _decide(gold: MultipleChoice, asserted: str, *, announced: bool) -> Verdict:
@@ -517,12 +627,13 @@ def _regions(gold: MultipleChoice, answer: str) -> tuple[list[str], bool]:
 
     Without a marker that announces an option it is the whole text. Also return whether one does.
     """
-    text = _STYLE.sub(
-        "", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", plain(without_container(answer))))
-    ).replace("c'est", "est")
+    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
+    text = plain(_divided(without_container(answer), options))
+    text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", text)))
+    text = _REMAINDER.sub(_remaining, _COUNTERFACTUAL.sub("", text.replace("c'est", "est")))
+    text = _CONCLUSION.sub("answer: ", text)
     text = _DASHED.sub(r"\1. ", _SUBJECT.sub(r" \1 ", text))
     text = _LETTER_ALONE.sub(r"\1 | ", _HEADING.sub(r"\1: ", _NOT_BUT.sub("", text)))
-    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
     names, text = set[str]().union(*options), _without_labels(text, options)
     result = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
     heads = clauses(text[: result[-1][0]] if result else "").split("|")
@@ -533,14 +644,53 @@ def _regions(gold: MultipleChoice, answer: str) -> tuple[list[str], bool]:
         lead = clauses(f"{_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1]} 0")[:-1]
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
-        following = text[end:] if last else _sentence(text, end, result[place + 1][0])
+        following = (
+            _with_copula(text[end:], options)
+            if last
+            else _sentence(text, end, result[place + 1][0])
+        )
         region = clauses(" ".join((lead if withdrawal else "", option, following)))
         region = region if withdrawal else _unexplained(region, options)
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
     if len(regions) > 1:
         return [region for region in regions if region], True
-    return [_unexplained(clauses(text), options) if regions[0] else clauses(text)], False
+    if regions[0]:
+        return [_unexplained(clauses(_with_copula(text, options)), options)], False
+    return [clauses(text)], False
+
+
+def _divided(text: str, options: Sequence[Collection[str]]) -> str:
+    """Divide announcements behind a competing letter that is also a word: `Answer: A no` is A.
+
+    A capital is the option, as is any letter behind a colon; in `the answer is a number` it is an
+    article, as it is before the wording of an option: `Answer: A blue box`.
+    """
+    letters = _WORD_LETTERS.intersection(set[str]().union(*options[1:]))
+    if not letters:
+        return text
+    text = unicodedata.normalize("NFKC", unified(text))
+    wordings = [name for option in options for name in option if len(name) > 1]
+    places = list[int]()
+    for marker in _MARKER_OF_ANY_CASE.finditer(text):
+        found = _BEHIND_MARKER.match(text, marker.end())
+        if found is None or found["letter"].casefold() not in letters:
+            continue
+        following = text[found.end() : found.end() + WINDOW]
+        clause = fold(_CLAUSE_END.split(following.lstrip("\n"), maxsplit=1)[0])
+        verb = marker[0].rstrip(" *_")[-1]
+        behind = _WORD_BEHIND if verb.isalpha() and verb < "\u0250" else _LETTER_BEHIND
+        if found["letter"] in _ARTICLES and behind.match(following):
+            continue
+        if _ARTICLE_OF_OPTION.match(following) or any(
+            _pattern(name).search(clause) for name in wordings
+        ):
+            continue
+        if not _pattern(found["letter"]).match(f"{found['letter'].casefold()} {clause}"):
+            places.append(found.end())
+    for place in reversed(places):
+        text = f"{text[:place]} | {text[place:]}"
+    return text
 
 
 def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
@@ -616,6 +766,26 @@ def _without_labels(text: str, options: Sequence[Collection[str]]) -> str:
         if words and letters:
             text = re.sub(rf"(?<!\w)({words}) ?\((?:{letters})\)", r"\1", text)
     return text
+
+
+def _with_copula(text: str, options: Sequence[Collection[str]]) -> str:
+    """Read `B. A: red. C: green` as `B. A is red. C is green`: each says what an option is."""
+    for names in options:
+        words = "|".join(re.escape(name) for name in names if len(name) > 1)
+        letters = "|".join(re.escape(name) for name in names if len(name) == 1)
+        if words and letters:
+            text = re.sub(
+                rf"([.;\n][-*_(\s]{0,9})({letters})[)*_|\s]*:[*_\s]*(?=(?:{words})(?!\w))",
+                r"\1\2 is ",
+                text,
+            )
+    return text
+
+
+def _remaining(match: re.Match[str]) -> str:
+    """Announce the option that is left, unless it is among those that are eliminated."""
+    eliminated, left = match["eliminated"], match["left"]
+    return match[0] if re.search(rf"(?<!\w){left}(?!\w)", eliminated) else f"\nanswer: {left}"
 
 
 def _option_of(clause: str, options: Sequence[Collection[str]]) -> int:

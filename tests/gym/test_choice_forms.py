@@ -1,6 +1,8 @@
 """Forms in which instruct models answer a choice, in the languages of the market."""
 
 # ruff: noqa: E501, RUF001 - texts as people type them
+import random
+
 import pytest
 
 from tasks.gym.table import score_batch
@@ -405,3 +407,238 @@ def test_other_options_that_are_dismissed_leave_the_right_one(problem, language:
 @pytest.mark.parametrize("language", sorted(REFUTED_TOO_LITTLE))
 def test_options_that_are_refuted_in_part_prove_none(problem, language: str) -> None:
     assert [] == texts_with(problem, REFUTED_TOO_LITTLE, language, 0.0)
+
+
+LEFT = {
+    "en": [
+        "Eliminating A and C leaves B",
+        "Eliminating A, C leaves B.",
+        "By ruling out A and C, we are left with B.",
+        "A would be right if the box were red, but it is blue, so B",
+        "A would be right if the box were red, but B",
+        "# Conclusion\n\nB",
+        "A is red.\n\n## Conclusion\n\n(B)",
+    ],
+    "id": ["Dengan mengeliminasi A dan C, tersisa B", "**Kesimpulan**\n\nB"],
+    "vi": ["Loại A và C, còn lại B", "Sau khi loại trừ A và C, chỉ còn B.", "## Kết luận\n\nB"],
+    "es": ["Eliminando A y C, queda B", "Descartando A y C, solo queda la B.", "# Conclusión\n\nB"],
+    "pt": ["Eliminando A e C, resta B", "Excluindo A e C, sobra apenas a B.", "# Conclusão\n\nB"],
+    "zh": ["# 结论\n\nB"],
+}
+NOT_LEFT = {
+    "en": [
+        "Eliminating A leaves C",
+        "Eliminating B and C leaves A",
+        "Eliminating B leaves B",
+        "Eliminating A leaves B and C.",
+        "Eliminating A leaves B or C",
+        "Not eliminating A and C leaves B",
+        "Eliminating A and C does not leave B",
+        "Eliminating A and C leaves B, which is wrong",
+        "I was wrong that eliminating A and C leaves B.",
+        "If eliminating A and C leaves B, then C",
+        "A would be right if the box were red, so B",
+        "A would be right if the box were red, but C is blue, so B",
+        "A would be right if the box were red, but it is blue, so B or A",
+        "B would be right if the box were blue, but it is red, so A",
+        "# Conclusion\n\nA",
+        "# Not the answer\n\nB",
+        "# Is it A?\n\nB",
+    ],
+    "id": ["Dengan mengeliminasi A dan B, tersisa C", "**Kesimpulan**\n\nC"],
+    "vi": ["Loại B và C, còn lại A", "Loại A, còn lại C"],
+    "es": ["Eliminando B y C, queda A", "Eliminando A, quedan B y C"],
+    "pt": ["Eliminando B e C, resta A", "Não resta B"],
+    "zh": ["# 结论\n\nA"],
+}
+
+
+@pytest.mark.parametrize("language", sorted(LEFT))
+@pytest.mark.parametrize("gold", [GOLD, NAMED])
+def test_what_is_left_or_concluded_is_the_answer(problem, language: str, gold) -> None:
+    assert [] == texts_with(problem, LEFT, language, 1.0, gold)
+    assert [] == texts_with(problem, NOT_LEFT, language, 0.0, gold)
+
+
+WORDED = [
+    "Answer: B. A: red. C: green.",
+    "Answer: B. A: red. B: blue. C: green.",
+    "Answer: B\n- A: red\n- C: green",
+    "Answer: B. **A**: red. **C**: green.",
+    "答案：B\nA: red\nC: green",
+    "Jawaban: B. A: red. C: green.",
+    "B. A: red. C: green.",
+]
+NOT_WORDED = [
+    "Answer: A. B: blue.",
+    "Answer: B\nA: green",
+    "Answer: B. A: blue",
+    "Answer: B. A: red. C: green. A is also right.",
+    "Jawaban: A. B: blue. C: green.",
+]
+
+
+def test_the_wording_of_an_option_behind_a_colon_offers_it_to_nobody(problem) -> None:
+    assert [] == texts_with(problem, {"en": WORDED}, "en", 1.0, NAMED)
+    assert [] == texts_with(problem, {"en": NOT_WORDED}, "en", 0.0, NAMED)
+
+
+AFFIRMED = {
+    "zh": ["A、C都对，选B", "A和C正确，因此选B", "选项A、C都正确，所以选B"],
+    "en": ["A and C are right. Answer: B"],
+    "id": ["A dan C benar, jawabannya B"],
+    "es": ["A y C son correctas. Respuesta: B"],
+}
+"""Right only if the question asks for the false option."""
+
+
+@pytest.mark.parametrize("language", sorted(AFFIRMED))
+def test_an_answer_behind_others_that_are_called_right_is_not_judged(
+    problem, language: str
+) -> None:
+    assert [] == texts_with(problem, AFFIRMED, language, None)
+    texts = {"zh": ["A、C都不对，选B", "A、C对吗？选B"]}
+    assert [] == texts_with(problem, texts, "zh", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("language", "response", "score"),
+    [
+        ("ru", "Ответ: B", None),
+        ("ru", "Ответ: A", None),
+        ("ru", "Не A, а B", None),
+        ("el", "Απάντηση: B", None),
+        ("ar", "الجواب: B", None),
+        ("ru", "Answer: B", 1.0),
+        ("ru", "B", 1.0),
+        ("ru", "A", 0.0),
+        ("ja", "Answer: A", 0.0),
+        ("ta", "A", 0.0),
+    ],
+)
+def test_a_script_that_is_not_read_is_an_abstention(problem, language, response, score) -> None:
+    assert [] == texts_with(problem, {language: [response]}, language, score)
+
+
+ANNOUNCING = (
+    "Answer: {}",
+    "The answer is {}",
+    "答案：{}",
+    "Jawaban: {}",
+    "La respuesta es {}",
+    "Đáp án là {}",
+    "คำตอบคือ {}",
+    "I choose {}",
+    "Option {} is correct",
+    "故选{}",
+    "**Answer:** {}",
+    "\\boxed{{{}}}",
+)
+JUNK = (
+    "no",
+    "0",
+    "1",
+    "x",
+    "the",
+    "red",
+    "it",
+    "is",
+    "so",
+    "then",
+    "and",
+    "ok",
+    ",",
+    ".",
+    "!",
+    "-",
+    '"',
+    "'",
+    "yes",
+    "we",
+    "because",
+    "since",
+    "as",
+    "also",
+    "but",
+    "for",
+    "12",
+    "%",
+    "ya",
+    "sí",
+    "que",
+    "的",
+    "了",
+    "是",
+    "ครับ",
+    "thus",
+    "of",
+    "to",
+    "not",
+    "or",
+    "oh",
+    "actually",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "/",
+    "=",
+    "²",
+    "é",
+    "ж",
+    "한",
+    "ね",
+    "😀",
+    "wait,",
+    "\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [(0, 300), *(pytest.param(seed, 5000, marks=pytest.mark.slow) for seed in (1, 2))],
+)
+def test_two_announced_options_are_never_paid(problem, seed: int, count: int) -> None:
+    """Whatever stands between them: nothing takes the first one back."""
+    source = random.Random(seed)
+    texts: dict[str, list[str]] = {letter: [] for letter in "ABCDE"}
+    for _ in range(count):
+        first, last = source.sample(sorted(texts), 2)
+        junk = " ".join(source.choices(JUNK, k=source.randint(0, 3)))
+        forms = source.choices(ANNOUNCING, k=2)
+        texts[last].append(f"{forms[0].format(first)} {junk} {forms[1].format(last)}")
+
+    paid: dict[str, list[str]] = {}
+    for letter in texts:
+        gold = {"correct": [letter], "others": [[other] for other in texts if other != letter]}
+        one = problem("choice", gold)
+        verdicts = score_batch([one] * len(texts[letter]), texts[letter])
+        paid[letter] = [
+            t for t, verdict in zip(texts[letter], verdicts, strict=True) if verdict.solved
+        ]
+
+    assert {} == {letter: found for letter, found in paid.items() if found}
+
+
+ARTICLES = [
+    ("The answer is a number between 1 and 3.\n\nAnswer: B", 1.0),
+    ("Resposta: A alternativa B", 1.0),
+    ("A opção correta é a B.", 1.0),
+    ("Answer: A blue box. Answer: B", 1.0),
+    ("The answer is not A 0. Answer: B", 1.0),
+    ("Answer: A no Answer: B", 0.0),
+    ("answer: a 0 answer: b", 0.0),
+    ("Answer: A no. B", 0.0),
+    ("答案：A 的 答案：B", 0.0),
+    ("\\boxed{A} no \\boxed{B}", 0.0),
+    ("Resposta: A C Resposta: B", 0.0),
+]
+
+
+@pytest.mark.parametrize(("response", "score"), ARTICLES)
+def test_a_letter_behind_an_announcement_is_an_option_or_an_article(
+    problem, response: str, score: float
+) -> None:
+    assert [] == texts_with(problem, {"en": [response]}, "en", score, NAMED)
