@@ -775,7 +775,7 @@ def _with_copula(text: str, options: Sequence[Collection[str]]) -> str:
         letters = "|".join(re.escape(name) for name in names if len(name) == 1)
         if words and letters:
             text = re.sub(
-                rf"([.;\n][-*_(\s]{0,9})({letters})[)*_|\s]*:[*_\s]*(?=(?:{words})(?!\w))",
+                rf"([.;\n][-*_(\s]{{0,9}})({letters})[)*_|\s]*:[*_\s]*(?=(?:{words})(?!\w))",
                 r"\1\2 is ",
                 text,
             )
