@@ -403,42 +403,13 @@ _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?
 MAX_SHORT = 4
 """Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
 _UNREAD = frozenset(
-    {
-        "ja",
-        "ko",
-        "ru",
-        "uk",
-        "be",
-        "bg",
-        "sr",
-        "mk",
-        "kk",
-        "ky",
-        "mn",
-        "el",
-        "hy",
-        "ka",
-        "he",
-        "ar",
-        "fa",
-        "ur",
-        "ps",
-        "hi",
-        "mr",
-        "ne",
-        "bn",
-        "ta",
-        "te",
-        "kn",
-        "ml",
-        "gu",
-        "pa",
-        "si",
-        "lo",
-        "km",
-        "my",
-        "am",
-    }
+    (
+        *("ja", "ko"),
+        *("ru", "uk", "be", "bg", "sr", "mk", "kk", "ky", "mn"),
+        *("el", "hy", "ka", "he", "ar", "fa", "ur", "ps", "hi"),
+        *("mr", "ne", "bn", "ta", "te", "kn", "ml", "gu", "pa", "si", "lo"),
+        *("km", "my", "am"),
+    )
 )
 """Languages of a script of their own: nothing is read but what is written as in another one."""
 _OWN_SCRIPT = re.compile(

@@ -164,8 +164,10 @@ def clauses(text: str) -> str:
 def _signed(text: str) -> str:
     text = _NO_CLAUSE.sub(r"\1\2 ", plain(text).replace("&amp;", "&"))
     words = text.translate(_SIGNS).split()
-    folded = " ".join(word if word in _KEPT or _is_folded(word) else fold(word) for word in words)
-    return " ".join(folded.split())
+    folded = {
+        word: word if word in _KEPT or _is_folded(word) else fold(word) for word in set(words)
+    }
+    return " ".join(" ".join(map(folded.__getitem__, words)).split())
 
 
 def _is_folded(word: str) -> bool:
