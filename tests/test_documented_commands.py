@@ -17,6 +17,7 @@ from flytekit.clis.sdk_in_container.pyflyte import main
 
 from tasks.platform.command_line import run
 from tests.documented import resolve_eachprompt
+from tests.tables import for_each
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -126,7 +127,7 @@ def test_the_pages_have_commands():
     assert {"make run", "make test"} <= set(commands())
 
 
-@pytest.mark.parametrize("command", commands())
+@for_each("command", commands())
 def test_a_documented_command_resolves_with_its_arguments(command):
     for line in made(command) if command.startswith("make ") else [command]:
         resolve(line)

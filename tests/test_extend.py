@@ -36,6 +36,7 @@ from tasks.gym.table import score_batch
 from tasks.models.model_folder import SHIPPED, check_model_folder, with_code
 from tasks.plugins import load, pin
 from tests.algorithms.signals import signal_of, terms_of
+from tests.tables import for_each
 
 ROOT = Path(__file__).parents[1]
 EXTEND = ROOT / "docs" / "extend.md"
@@ -305,7 +306,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES)
 def test_every_file_that_a_page_names_exists(page):
     text = page.read_text()
     links = [name for name in re.findall(r"\]\(([^)#]+)", text) if "://" not in name]

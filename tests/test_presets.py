@@ -15,11 +15,12 @@ from flytekit.clis.sdk_in_container.pyflyte import main
 from data_schemas import presets
 from data_schemas.rows import Domain
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tests.tables import for_each
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", presets.names())
+@for_each("name", presets.names())
 def test_a_preset_is_valid_and_says_what_it_is(name):
     text = (presets.FOLDER / f"{name}.yaml").read_text()
     preset = presets.load(name)
@@ -34,7 +35,7 @@ def test_the_laptops_preset_is_what_the_settings_have_by_default():
     assert RetrainSettings() == presets.preset("nightly", RetrainSettings)
 
 
-@pytest.mark.parametrize("name", presets.names())
+@for_each("name", presets.names())
 def test_a_preset_names_no_value_that_its_parent_has(name):
     given = yaml.safe_load((presets.FOLDER / f"{name}.yaml").read_text())
     if presets.PARENT not in given:

@@ -7,7 +7,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from data_schemas.rows import language_tag
 from tasks.curation.cleaning import languages
@@ -17,6 +16,7 @@ from tasks.gym.maths.parse import parse
 from tasks.models import chat_trial
 from tasks.models.architectures import FAMILIES
 from tasks.models.weights import DTYPES
+from tests.tables import for_each
 
 PAGE = Path(__file__).parents[1] / "docs" / "what_is_read.md"
 LINES = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
@@ -60,7 +60,7 @@ CELLS = {
 }
 
 
-@pytest.mark.parametrize("name", CELLS)
+@for_each("name", CELLS)
 def test_a_cell_is_read_as_the_table_says(name: str):
     (cell,) = column_cells(CELLS[name])
 
@@ -82,7 +82,7 @@ def test_a_tag_is_read_in_any_spelling():
     assert codes(meaning) == [language_tag(tag) for tag in codes(written)]
 
 
-@pytest.mark.parametrize(("written", "meaning"), rows("number").items())
+@for_each(("written", "meaning"), rows("number").items())
 def test_a_number_is_read_as_the_table_says(written: str, meaning: str):
     language = written.split()[0]
     (text,) = codes(written)

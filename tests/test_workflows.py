@@ -19,13 +19,14 @@ from tasks.settings import options
 from tasks.stages.curation import fit_settings
 from tasks.stages.foundation import ingest_models
 from tasks.store import location
+from tests.tables import for_each
 from workflows.post_training import post_training
 
 WORKFLOWS = Path(__file__).parents[1] / "workflows"
 NAMED = {name: presets.load(name) for name in presets.names()}
 
 
-@pytest.mark.parametrize("name", NAMED)
+@for_each("name", NAMED)
 def test_every_preset_is_valid_and_survives_json(name):
     preset = NAMED[name]
 
@@ -170,7 +171,7 @@ WIRED = {
 }
 
 
-@pytest.mark.parametrize("name", WIRED)
+@for_each("name", WIRED)
 def test_models_that_settings_name_are_copied_before_a_cached_stage_reads_them(name):
     """The key of a cached stage has the address of a judge or guard, not its content."""
     order = [one.result for one in WIRED[name]]

@@ -6,9 +6,10 @@ import math
 import pytest
 
 from data_schemas.yaml_text import differs_in_1_1, load_yaml
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("1:30", "1:30"),
@@ -47,7 +48,7 @@ BOMB = "\n".join(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message"),
     [
         ("a: 1\nb: 2\na: 3", "has the key a twice, in line 3 again"),
@@ -81,7 +82,7 @@ def test_an_alias_stands_for_its_value():
     assert {"a": [1], "b": [1]} == load_yaml("a: &a [1]\nb: *a")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "scalar"),
     [
         ("a: [1, {b: 1:30}]", "1:30"),

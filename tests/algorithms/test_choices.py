@@ -20,6 +20,7 @@ from tasks.algorithms.losses import table
 from tasks.algorithms.losses.protocol import StepTokens
 from tasks.algorithms.phase_choices import counts_all_responses, require_fit, without_effect
 from tasks.errors import SettingsError
+from tests.tables import for_each
 
 ROOT = Path(tasks.__file__).parents[1]
 FIELDS = {"clip_low": 0.1, "clip_high": 0.3, "clip_scale": 0.02, "drop_low": True}
@@ -52,8 +53,8 @@ def judgement(settings: RLSettings) -> tuple[str, list[str]]:
     return refusal, notices
 
 
-@pytest.mark.parametrize("kind", table.LOSSES)
-@pytest.mark.parametrize(
+@for_each("kind", table.LOSSES)
+@for_each(
     "phase",
     [
         {},
@@ -64,7 +65,6 @@ def judgement(settings: RLSettings) -> tuple[str, list[str]]:
             "terms": [],
         },
     ],
-    ids=["default", "one update", "no RL-ZVP", "recorded"],
 )
 def test_a_loss_is_judged_alike_by_name_and_by_reference(kind, phase):
     named, referred = both(kind, **phase)
@@ -74,7 +74,7 @@ def test_a_loss_is_judged_alike_by_name_and_by_reference(kind, phase):
     assert advantages.find(named) == advantages.find(referred)
 
 
-@pytest.mark.parametrize("kind", table.LOSSES)
+@for_each("kind", table.LOSSES)
 def test_a_loss_plans_and_pushes_to_the_bit_alike_by_name_and_by_reference(kind):
     generator = torch.Generator().manual_seed(1)
     mask_NT = torch.arange(6) < torch.tensor([[6], [3], [1]])
@@ -93,7 +93,7 @@ def test_a_loss_plans_and_pushes_to_the_bit_alike_by_name_and_by_reference(kind)
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("kind", advantages.ADVANTAGES)
+@for_each("kind", advantages.ADVANTAGES)
 def test_an_estimator_is_judged_and_estimates_to_the_bit_alike_by_name_and_by_reference(kind):
     generator = torch.Generator().manual_seed(1)
     scores_PG = torch.rand(3, 4, generator=generator)
@@ -113,7 +113,7 @@ def test_an_estimator_is_judged_and_estimates_to_the_bit_alike_by_name_and_by_re
         assert torch.equal(*found)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("phase", "message"),
     [
         (
@@ -151,7 +151,7 @@ def test_what_a_choice_does_not_have_is_refused_by_the_place_where_it_is_written
     assert str(refusal.value).startswith(message)
 
 
-@pytest.mark.parametrize("kind", table.LOSSES)
+@for_each("kind", table.LOSSES)
 def test_complete_settings_name_every_default_and_choose_the_same(kind):
     given = RLSettings.model_validate({"domains": {"maths": 1.0}, "loss": {"kind": kind}})
 
@@ -190,7 +190,7 @@ def test_no_file_but_its_own_compares_with_the_name_of_a_choice():
     assert not found
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@for_each("kind", TABLES)
 def test_a_choice_alone_is_completed_as_within_its_group(kind):
     class Group(BaseModel):
         choice: kind

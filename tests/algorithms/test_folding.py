@@ -3,16 +3,16 @@
 # ruff: noqa: RUF001 - signs that people type
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.algorithms.folding import folded, unified, visible
+from tests.tables import for_each
 
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹", "₀₁₂₃₄₅₆₇₈₉"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("10²", "102"),
@@ -38,7 +38,7 @@ def test_what_differs_in_value_stays_different(one: str, other: str) -> None:
     assert folded(one) != folded(other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("10²³", "10^23"),

@@ -15,6 +15,7 @@ from tasks.algorithms.terms.icepop import IcePop
 from tasks.algorithms.terms.kl import MAX_GAP, kl_penalty
 from tasks.algorithms.terms.tis import TIS
 from tests.algorithms.signals import signal_of
+from tests.tables import for_each
 
 LOW, HIGH, STEP, BESIDE = 0.2, 0.28, 1e-6, 1e-3
 EDGES = (
@@ -50,7 +51,7 @@ def both_gradients(function, at):
     return exact, numeric
 
 
-@pytest.mark.parametrize("kind", table.LOSSES)
+@for_each("kind", table.LOSSES)
 def test_the_gradient_of_a_loss_is_its_slope_on_both_sides_of_every_clamp(kind):
     widths = {"clip_low": LOW, "clip_high": HIGH}
     own = {name: value for name, value in widths.items() if name in table.LOSSES[kind].model_fields}
@@ -78,8 +79,8 @@ def test_the_gradient_of_a_loss_is_its_slope_on_both_sides_of_every_clamp(kind):
             assert torch.allclose(exact, numeric, rtol=1e-4, atol=1e-6), (point, advantage)
 
 
-@pytest.mark.parametrize("gap", [-14.0, -10.01, -9.99, -0.5, 9.99, 10.01, 14.0, MAX_GAP - 1.0])
-@pytest.mark.parametrize("moved", [-1.0, 0.0, 1.0])
+@for_each("gap", [-14.0, -10.01, -9.99, -0.5, 9.99, 10.01, 14.0, MAX_GAP - 1.0])
+@for_each("moved", [-1.0, 0.0, 1.0])
 def test_the_gradient_of_the_kl_penalty_is_its_slope_at_any_distance(gap, moved):
     reference, weights = OLD + moved + gap, torch.ones(1, TOKENS)
 
@@ -106,8 +107,8 @@ def test_the_kl_penalty_pulls_towards_the_reference_beyond_both_clamps():
             assert -math.copysign(pull, gap) == pytest.approx(float(slope[0, 0]), rel=1e-3)
 
 
-@pytest.mark.parametrize("term", [TIS(), IcePop(cap=2.0)])
-@pytest.mark.parametrize("point", [-12.0, math.log(0.49), math.log(0.51), 0.69, 0.7, 12.0])
+@for_each("term", [TIS(), IcePop(cap=2.0)])
+@for_each("point", [-12.0, math.log(0.49), math.log(0.51), 0.69, 0.7, 12.0])
 def test_a_correction_weighs_and_has_no_gradient_of_its_own(term, point):
     trainer = (OLD + point).requires_grad_()
 

@@ -2,13 +2,12 @@
 
 import random
 
-import pytest
-
 from tasks.algorithms.personal_data import (
     PersonalKind,
     personal_passages,
     without_personal_data,
 )
+from tests.tables import for_each
 
 # Written by hand from the numbering plans and the specifications of the identity numbers; check
 # digits were worked out by hand. One line a kind, as customers of eight countries write it.
@@ -121,9 +120,7 @@ FRAMES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [(kind, text) for kind, texts in PEOPLE.items() for text in texts]
-)
+@for_each(("kind", "text"), [(kind, text) for kind, texts in PEOPLE.items() for text in texts])
 def test_what_tells_of_a_person_is_found_in_every_frame(kind: PersonalKind, text: str) -> None:
     for frame in FRAMES:
         passages = personal_passages(frame.format(text))
@@ -131,7 +128,7 @@ def test_what_tells_of_a_person_is_found_in_every_frame(kind: PersonalKind, text
         assert [kind] == [one.kind for one in passages], frame
 
 
-@pytest.mark.parametrize("text", THINGS)
+@for_each("text", THINGS)
 def test_numbers_of_things_are_nobodys(text: str) -> None:
     assert [] == [one for frame in FRAMES for one in personal_passages(frame.format(text))]
 

@@ -11,6 +11,7 @@ import pytest
 
 from tasks.algorithms.personal_data import PersonalKind, personal_passages
 from tests.algorithms.people import Row, rows_of_people, rows_of_things
+from tests.tables import for_each
 
 PAGE = Path(__file__).parents[2] / "tasks/curation/README.md"
 EACH = 250
@@ -52,7 +53,7 @@ def _is_taken(row: Row) -> bool:
     return bool(personal_passages(row.text))
 
 
-@pytest.mark.parametrize("row", rows_of_people(2, 5), ids=lambda row: row.name)
+@for_each("row", rows_of_people(2, 5))
 def test_every_form_is_found_whole_in_any_sentence(row: Row) -> None:
     assert is_found(row), row.text
 

@@ -10,6 +10,7 @@ from tasks.curation.guessing import guess_mapping
 from tasks.curation.lettered import find_options
 from tasks.curation.rows import RawRow
 from tasks.errors import DataError
+from tests.tables import for_each
 
 COLOURS = ("red", "blue", "green", "grey")
 LAYOUTS = {
@@ -28,8 +29,8 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("keys", KEYS)
+@for_each("layout", LAYOUTS)
+@for_each("keys", KEYS)
 def test_the_option_that_the_key_names_is_the_right_one(layout: str, keys: str):
     rows = [
         {"question": f"What colour has item {n} in this shop?"}

@@ -2,14 +2,13 @@
 
 import functools
 
-import pytest
-
 from tasks.curation import listing
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.formats.benchmark_file import shipped_groups
 from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.scoring.canaries import example_answer
 from tasks.gym.table import VERIFIERS
+from tests.tables import for_each
 
 
 def test_every_adapter_and_mapping_is_listed_with_its_columns(capsys):
@@ -32,7 +31,7 @@ def test_every_verifier_is_listed_with_an_answer_that_it_reads(capsys):
         assert "".join(answer.split())[:20] in shown
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@for_each("name", ADAPTERS)
 def test_every_adapter_says_what_it_reads(name):
     assert ADAPTERS[name].columns
     read = ADAPTERS[name].read

@@ -5,8 +5,6 @@ import random
 from itertools import islice
 from pathlib import Path
 
-import pytest
-
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.store.files import canonical_json
 from tests.examiner import fields, programs
@@ -16,6 +14,7 @@ from tests.examiner.maths.exact import read
 from tests.examiner.maths.golds import understand
 from tests.examiner.maths.right import SLOT
 from tests.examiner.maths.table import RIGHT, WRONG
+from tests.tables import for_each
 
 CLASSES = {(family.name, kind.name): kind for family in FAMILIES for kind in family.classes}
 
@@ -44,14 +43,14 @@ def test_no_two_classes_of_a_family_share_a_name() -> None:
     assert sum(len(family.classes) for family in FAMILIES) == len(CLASSES)
 
 
-@pytest.mark.parametrize("key", CLASSES, ids=": ".join)
+@for_each("key", CLASSES)
 def test_a_class_says_in_one_line_what_it_does(key: tuple[str, str]) -> None:
     kind = CLASSES[key]
 
     assert [True, True, False] == [bool(kind.about), bool(kind.example), "\n" in kind.about]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "gold", "expected"),
     [
         ("fraction_slash", r"\frac{1}{2}", {r"\boxed{1/2}", r"\boxed{1 / 2}"}),
@@ -77,7 +76,7 @@ def test_an_equivalent_is_the_value_in_other_signs(
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "gold"),
     [
         ("decimal", r"\frac{1}{3}"),
@@ -100,9 +99,7 @@ def test_where_a_verdict_would_be_open_to_debate_nothing_is_made(name: str, gold
     assert set() == made(kind, with_request(gold))
 
 
-@pytest.mark.parametrize(
-    "gold", ["27", "-4", "2.50", r"3+2\sqrt{2}", "p - q", "x^2+3x", "0", "2^5"]
-)
+@for_each("gold", ["27", "-4", "2.50", r"3+2\sqrt{2}", "p - q", "x^2+3x", "0", "2^5"])
 def test_a_changed_value_is_read_as_another_one(gold: str) -> None:
     changing = ("digit", "swapped_digits", "operator", "sum_as_product", "letter", "sign")
     changing += ("off_by_one", "ten_times", "reciprocal", "flat_exponent", "root_lost")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.choice import verify
+from tests.tables import for_each
 from tests.timing import timed
 
 SHOES = {
@@ -14,7 +15,7 @@ SHOES = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "Shoes",
@@ -38,7 +39,7 @@ def test_the_right_option_is_recognised_in_every_language(problem, response: str
     assert 1.0 == verify(problem("choice", SHOES), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "reason"),
     [
         ("Bags", "wrong"),
@@ -59,7 +60,7 @@ def test_anything_else_scores_zero(problem, response: str, reason: str) -> None:
     assert (0.0, reason) == (verdict.score, verdict.reason)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "Not shoes",
@@ -106,7 +107,7 @@ def test_an_option_that_is_denied_is_not_asserted(problem, response: str) -> Non
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "Maybe shoes",
@@ -141,7 +142,7 @@ def test_a_guess_is_not_an_answer(problem, response: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "Not bags, shoes",
@@ -170,8 +171,8 @@ def test_denying_another_option_takes_nothing_from_the_right_one(problem, respon
     assert 1.0 == verify(problem("choice", SHOES), response).score
 
 
-@pytest.mark.parametrize("word", ["&", "and", "＆", "&amp;", "dan", "e", "y", "et", "và", "和"])
-@pytest.mark.parametrize("alias", ["Home & Garden", "Home and Garden"])
+@for_each("word", ["&", "and", "＆", "&amp;", "dan", "e", "y", "et", "và", "和"])
+@for_each("alias", ["Home & Garden", "Home and Garden"])
 def test_an_ampersand_is_an_and_in_every_language(problem, word: str, alias: str) -> None:
     gold = {"correct": [alias], "others": [["Garden"]]}
 
@@ -179,7 +180,7 @@ def test_an_ampersand_is_an_and_in_every_language(problem, word: str, alias: str
     assert 0.0 == verify(problem("choice", gold), "Home, in a Garden").score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("alias", "response"),
     [
         ("บ้านและสวน", "บ้าน & สวน"),
@@ -197,7 +198,7 @@ def test_names_of_several_words_are_found_in_other_spellings(problem, alias, res
     assert expected == verify(problem("choice", {"correct": [alias]}), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "expected"),
     [
         ("B. This is a shoe", 1.0),
@@ -214,7 +215,7 @@ def test_an_article_is_not_option_a(problem, response: str, expected: float) -> 
     assert expected == verify(problem("choice", gold), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "response", "expected"),
     [
         ({"correct": ["no"], "others": [["yes"]]}, "The answer isn't no.", 0.0),
@@ -259,7 +260,7 @@ ANNOUNCED = [
 ]
 
 
-@pytest.mark.parametrize("announced", ANNOUNCED)
+@for_each("announced", ANNOUNCED)
 def test_an_announced_answer_is_read_and_repairs_no_earlier_one(problem, announced: str) -> None:
     gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
 
@@ -267,7 +268,7 @@ def test_an_announced_answer_is_read_and_repairs_no_earlier_one(problem, announc
     assert [] == [first for first in SIGNED if verify(gold, first.format(announced)).score]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "expected"),
     [
         ("A shoe", 0.0),
@@ -297,7 +298,7 @@ NAMED = (
 )
 
 
-@pytest.mark.parametrize("response", NAMED.split(" / "))
+@for_each("response", NAMED.split(" / "))
 def test_a_clause_may_name_a_letter_in_every_language(problem, response: str) -> None:
     gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
 
@@ -313,14 +314,14 @@ NOT_NAMED = (
 )
 
 
-@pytest.mark.parametrize("response", NOT_NAMED.split(" / "))
+@for_each("response", NOT_NAMED.split(" / "))
 def test_a_letter_that_no_clause_asserts_does_not_count(problem, response: str) -> None:
     gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
 
     assert 0.0 == verify(gold, response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "Not bags or shoes",
@@ -340,7 +341,7 @@ def test_a_denial_holds_for_every_alternative_after_it(problem, response: str) -
 LETTERS = {"correct": ["B"], "others": [["A"], ["C"], ["D"]]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer is B. A, C and D are incorrect.",
@@ -362,7 +363,7 @@ def test_an_answer_that_says_why_the_others_are_wrong_is_right(problem, response
     assert 1.0 == verify(problem("choice", LETTERS), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer is A. B, C and D are incorrect.",
@@ -448,7 +449,7 @@ IN_REASONING = (
 )
 
 
-@pytest.mark.parametrize("conclusion", IN_REASONING.split(" / "))
+@for_each("conclusion", IN_REASONING.split(" / "))
 def test_only_the_last_announcement_of_a_reasoning_text_counts(problem, conclusion: str) -> None:
     gold = problem("choice", {"correct": ["B"], "others": [["A"], ["C"]]})
     other = problem("choice", {"correct": ["C"], "others": [["A"], ["B"]]})
@@ -666,7 +667,7 @@ REASONING = {
 }
 
 
-@pytest.mark.parametrize("language", ANNOUNCEMENTS)
+@for_each("language", ANNOUNCEMENTS)
 def test_announcements_of_eleven_languages_are_read_after_reasoning(problem, language: str) -> None:
     for form in ANNOUNCEMENTS[language]:
         for right in "AC":
@@ -722,7 +723,7 @@ BOXES = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "score"),
     [
         ("### Answer\nB", 1.0),
@@ -763,7 +764,7 @@ BOXES = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The correct answer is (B). Option A is too small and C is the wrong colour.",
@@ -793,7 +794,7 @@ def test_an_explanation_behind_the_answer_may_name_other_options(problem, respon
     assert 1.0 == verify(problem("choice", BOXES), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer is B. But A is also possible.",
@@ -817,7 +818,7 @@ def test_an_explanation_that_offers_another_option_is_a_second_answer(
     assert 0.0 == verify(problem("choice", BOXES), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "score"),
     [
         ("(B) no. The box is not red.", 1.0),

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from tasks.gym.table import score_batch
+from tests.tables import for_each
 
 GOLD = {"correct": ["B"], "others": [["A"], ["C"]]}
 RIGHT = {
@@ -360,17 +361,17 @@ def texts_with(
     return [text for text, verdict in pairs if verdict.score != score]
 
 
-@pytest.mark.parametrize("language", sorted(RIGHT))
+@for_each("language", sorted(RIGHT))
 def test_headings_explanations_json_and_not_a_but_b_name_the_option(problem, language: str) -> None:
     assert [] == texts_with(problem, RIGHT, language, 1.0)
 
 
-@pytest.mark.parametrize("language", sorted(WRONG))
+@for_each("language", sorted(WRONG))
 def test_another_option_offered_behind_the_answer_is_not_paid(problem, language: str) -> None:
     assert [] == texts_with(problem, WRONG, language, 0.0)
 
 
-@pytest.mark.parametrize("language", sorted(RIGHT_NAMED))
+@for_each("language", sorted(RIGHT_NAMED))
 def test_so_do_they_where_options_have_a_wording(problem, language: str) -> None:
     assert [] == texts_with(problem, RIGHT_NAMED, language, 1.0, NAMED)
     assert [] == texts_with(problem, WRONG_NAMED, language, 0.0, NAMED)
@@ -392,14 +393,14 @@ def test_an_option_alone_is_read_in_every_language(problem, language: str) -> No
     assert "correct" == verdict.reason
 
 
-@pytest.mark.parametrize("language", sorted(POSSIBLE))
-@pytest.mark.parametrize("gold", [GOLD, NAMED])
+@for_each("language", sorted(POSSIBLE))
+@for_each("gold", [GOLD, NAMED])
 def test_an_option_that_may_be_right_as_well_is_not_paid(problem, language: str, gold) -> None:
     assert [] == texts_with(problem, POSSIBLE, language, 0.0, gold)
 
 
-@pytest.mark.parametrize("language", sorted(DISMISSED))
-@pytest.mark.parametrize("gold", [GOLD, NAMED])
+@for_each("language", sorted(DISMISSED))
+@for_each("gold", [GOLD, NAMED])
 def test_other_options_that_are_dismissed_leave_the_right_one(problem, language: str, gold) -> None:
     assert [] == texts_with(problem, DISMISSED, language, 1.0, gold)
 

@@ -1,11 +1,11 @@
 """Words around an answer that withdraw it."""
 
 # ruff: noqa: RUF001 - signs that people type
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.denials import HEDGED_BEFORE, clauses, denied_after, denied_before, fold
+from tests.tables import for_each
 
 DENIED = {
     "en": "not;it will not be;it does not equal;never;cannot be;can not be;hardly;by no means;"
@@ -49,7 +49,7 @@ def cases(table: dict[str, str]) -> list[tuple[str, str]]:
     return [(language, words) for language, row in table.items() for words in row.split(";")]
 
 
-@pytest.mark.parametrize(("language", "words"), cases(DENIED))
+@for_each(("language", "words"), cases(DENIED))
 def test_a_negation_denies_what_follows_it(language: str, words: str) -> None:
     gap = "" if language in ("th", "zh") else " "
 
@@ -58,7 +58,7 @@ def test_a_negation_denies_what_follows_it(language: str, words: str) -> None:
     assert not denied_before(f"{words}{gap}bags, ", language)
 
 
-@pytest.mark.parametrize(("language", "words"), cases(WRONG))
+@for_each(("language", "words"), cases(WRONG))
 def test_an_answer_that_is_called_wrong_is_denied(language: str, words: str) -> None:
     after = words if language in ("th", "zh") or words[0] == "," else f" {words}"
 
@@ -71,15 +71,15 @@ VERBS = (
 )
 
 
-@pytest.mark.parametrize("apostrophe", ["'", "’", "‘", "ʼ", "ʹ", "`", "´", "′", "＇", ""])
-@pytest.mark.parametrize("verb", VERBS.split(" "))
+@for_each("apostrophe", ["'", "’", "‘", "ʼ", "ʹ", "`", "´", "′", "＇", ""])
+@for_each("verb", VERBS.split(" "))
 def test_a_contraction_is_a_negation_with_any_apostrophe(verb: str, apostrophe: str) -> None:
     for rest in ("", "be ", "equal ", "it "):
         assert denied_before(f"It {verb}n{apostrophe}t {rest}")
     assert denied_after(f" {verb}n{apostrophe}t right")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "",
@@ -122,7 +122,7 @@ def test_ascii_is_folded_as_any_text(text: str) -> None:
     assert fold(text) == fold(f"{text} é").removesuffix("é").rstrip()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "language"),
     [
         ("pas ", "fr"),
@@ -139,7 +139,7 @@ def test_a_word_denies_in_its_own_language_only(words: str, language: str) -> No
     assert not denied_before(words, "en")
 
 
-@pytest.mark.parametrize("formula", ["\\sin ", "\\ni ", "\\non ", "$\\sin$ ", "\\not\\sin "])
+@for_each("formula", ["\\sin ", "\\ni ", "\\non ", "$\\sin$ ", "\\not\\sin "])
 def test_latex_denies_nothing(formula: str) -> None:
     for language in ("es", "fr", "it", "en"):
         assert not denied_before(f"we use {formula}", language)

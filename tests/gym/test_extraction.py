@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tasks.gym.extraction import json_objects, same_field, verify
 from tasks.gym.protocol import CONTROL
 from tasks.gym.table import score_batch
+from tests.tables import for_each
 from tests.timing import timed
 
 GOLD = {"fields": {"brand": "Acme", "size": 4, "colors": ["red", "blue"], "new": True}}
@@ -24,7 +25,7 @@ def test_types_count_but_order_case_and_fences_do_not(problem) -> None:
         assert 1.0 == score(problem, GOLD, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "expected"),
     [
         ({"brand": "Other"}, 3 / 4),
@@ -47,7 +48,7 @@ def test_a_missing_field_is_a_wrong_one(problem) -> None:
     assert 1 / 4 == score(problem, GOLD, '{"brand": "ACME"}')
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "reason"),
     [
         ("no braces", "no_json"),
@@ -257,7 +258,7 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("schema", UNUSABLE.values(), ids=UNUSABLE)
+@for_each("schema", UNUSABLE.values())
 def test_a_schema_that_cannot_be_applied_is_bad_gold_whatever_the_response(problem, schema) -> None:
     bad = problem("extraction", {"fields": {"size": 4}, "schema": schema})
     responses = ['{"size": 4}', '{"other": 1}', "no JSON", "<think>", CONTROL]
@@ -281,7 +282,7 @@ USABLE = {
 }
 
 
-@pytest.mark.parametrize("schema", USABLE.values(), ids=USABLE)
+@for_each("schema", USABLE.values())
 def test_a_reference_within_the_schema_is_followed(problem, schema) -> None:
     assert 1.0 == score(problem, {"fields": {"size": 4}, "schema": schema}, '{"size": 4}')
 

@@ -3,10 +3,9 @@
 import json
 import random
 
-import pytest
-
 from tasks.gym.json_answer import without_container
 from tasks.gym.table import score_batch
+from tests.tables import for_each
 
 MATHS = ("final_answer", "rule_answer")
 WORKING = 'We add "3" and 4: 3 + 4 = 7, not 8.\nThe answer is 8? No.'
@@ -21,9 +20,9 @@ def solved(problem, verifier: str, gold: str, response: str) -> bool:
     return verdict.solved
 
 
-@pytest.mark.parametrize("verifier", MATHS)
-@pytest.mark.parametrize("layout", [str, fenced, lambda text: f"``` json\n{text}"])
-@pytest.mark.parametrize("key", ["answer", "final_answer", "Final Answer", "jawaban", "答案"])
+@for_each("verifier", MATHS)
+@for_each("layout", [str, fenced, lambda text: f"``` json\n{text}"])
+@for_each("key", ["answer", "final_answer", "Final Answer", "jawaban", "答案"])
 def test_the_answer_of_an_object_is_stated_and_its_other_values_are_not(
     problem, verifier, layout, key
 ):
@@ -34,7 +33,7 @@ def test_the_answer_of_an_object_is_stated_and_its_other_values_are_not(
     assert [True, False] == [solved(problem, verifier, "7", text) for text in texts]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "response"),
     [
         ("7", '{"answer": 7}'),
@@ -55,7 +54,7 @@ def test_values_are_read_as_models_write_them(problem, gold: str, response: str)
         assert solved(problem, verifier, gold, response), verifier
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         '{"answer": 7, "answer": 8}',

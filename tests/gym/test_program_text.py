@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.gym.program_text import ProgramForm, find_program
 from tasks.gym.sandbox.toolchains import Language
+from tests.tables import for_each
 from tests.timing import timed
 
 ADD = "def add(a, b):\n    if a:\n        return a + b\n    return b\n"
@@ -24,7 +25,7 @@ FENCED = f"```python\n{ADD}```\n"
 USAGE = "Example usage:\n\n```python\nprint(add(1, 2))\n```\n\nOutput:\n\n```\n3\n```\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         f"Here you are.\n\n{FENCED}\nDone.",
@@ -70,7 +71,7 @@ def test_the_program_is_the_last_block_that_defines_the_function(answer: str) ->
     assert [3, 2] == [add(1, 2), add(0, 2)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("definition", "names"),
     [
         ("add = lambda a, b: a + b\n", {"add"}),
@@ -113,7 +114,7 @@ HELPER = "def half(a):\n    return math.floor(a / 2)"
 MAIN = "def add(a: List, b):\n    return half(a) + b"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("blocks", "program"),
     [
         ((IMPORTS, HELPER, MAIN), f"{IMPORTS}\n\n{HELPER}\n\n{MAIN}"),
@@ -161,7 +162,7 @@ def test_a_class_counts_where_the_function_is_its_method() -> None:
     assert JAVA == find_program(answer, ProgramForm(Language.JAVA, frozenset({"Solution"})))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "program"),
     [
         ("I cannot.", "I cannot."),

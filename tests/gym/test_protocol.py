@@ -1,14 +1,14 @@
 """What all verifiers share: the answer part, and abstention on an unreadable gold."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.protocol import MAX_ANSWER_CHARACTERS, answer_part
 from tasks.gym.table import VERIFIERS
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "expected"),
     [
         ("26", "26"),
@@ -42,8 +42,8 @@ def test_what_is_paid_is_what_follows_the_first_end_of_a_thought(thought: str, a
     assert (paid is None) == ("think>" in thought + answer or not answer.strip())
 
 
-@pytest.mark.parametrize("name", sorted(VERIFIERS))
-@pytest.mark.parametrize("gold", ["", "{}x", "[]", '{"unknown": 1}', "null"])
+@for_each("name", sorted(VERIFIERS))
+@for_each("gold", ["", "{}x", "[]", '{"unknown": 1}', "null"])
 def test_an_unreadable_gold_is_an_abstention(name: str, gold: str, problem) -> None:
     verdict = VERIFIERS[name](problem(name, gold), "26")
 

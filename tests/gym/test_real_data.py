@@ -18,6 +18,7 @@ from tasks.gym import table
 from tasks.gym.instructions.checks import CHECKS
 from tasks.gym.maths.locate import boxes
 from tasks.gym.tools.tool_calls import parse_calls
+from tests.tables import for_each
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -218,8 +219,8 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("path", CLOSED)
-@pytest.mark.parametrize(
+@for_each("path", CLOSED)
+@for_each(
     ("verifier", "form"),
     [
         ("final_answer", "boxed"),
@@ -314,7 +315,7 @@ def concrete(options: object) -> object:
     return options
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "count"),
     [
         ("simple_python", 400),

@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
-
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import abstain, scored
 from tasks.gym.references import Trial, likely_cause, references, try_references
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.table import score_batch
+from tests.tables import for_each
 
 CALL = {"name": "f", "parameters": {"a": 1, "b": "x y"}}
 
@@ -43,14 +42,14 @@ GOLDS = [
 ]
 
 
-@pytest.mark.parametrize(("verifier", "gold"), GOLDS)
+@for_each(("verifier", "gold"), GOLDS)
 def test_what_a_gold_names_earns_full_marks(verifier: str, gold: object):
     (trial,) = try_references([task(verifier, gold)], [()], score_batch)
 
     assert trial.solves, trial
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("verifier", "gold"),
     [
         ("generative_judge", {"mode": "reference", "reference": "a"}),

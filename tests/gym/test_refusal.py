@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.gym.refusal import find_refusal, verify
+from tests.tables import for_each
 
 REFUSALS = [
     "As an AI language model, I cannot assist with stealing.",
@@ -24,7 +25,7 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize("text", REFUSALS)
+@for_each("text", REFUSALS)
 def test_a_refusal_is_right_where_it_is_wanted_and_wrong_elsewhere(problem, text):
     response = f"<think>Is it harmful?</think>{text}"
 
@@ -37,7 +38,7 @@ def test_a_refusal_is_right_where_it_is_wanted_and_wrong_elsewhere(problem, text
     assert find_refusal(text) == unwanted.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "Call your bank and have the card blocked.",
@@ -58,7 +59,7 @@ def test_what_is_no_refusal_is_right_where_none_is_wanted_and_else_has_complied(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "more",
     [
         "Here is how others do it.",

@@ -28,6 +28,7 @@ from tasks.errors import SettingsError
 from tasks.rl.phase import train
 from tasks.stages.opening import needs_judge, scaled_recipe
 from tests.rl.conftest import even
+from tests.tables import for_each
 
 ROOT = Path(__file__).parents[2]
 SECTIONS = (ROOT / "tasks" / "rl" / "RECIPES.md").read_text().split("\n## `")[1:]
@@ -45,8 +46,8 @@ def written(value: object) -> str:
     return value.value if isinstance(value, StrEnum) else str(value)
 
 
-@pytest.mark.parametrize(("recipe", "setting", "_paper", "here"), ROWS)
-def test_the_table_of_a_recipe_is_what_its_preset_has(recipe, setting, _paper, here):
+@for_each(("recipe", "setting", "paper", "here"), ROWS)
+def test_the_table_of_a_recipe_is_what_its_preset_has(recipe, setting, paper, here):
     value = RECIPES[recipe]
     for name in setting.strip("`").split("."):
         # A setting that only this choice has stands in the choice that the name makes.

@@ -10,6 +10,7 @@ from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
 from tasks.settings import listing
 from tasks.settings.listing import ListingRow, rows_of
+from tests.tables import for_each
 
 DICTS = (
     "domains",
@@ -40,7 +41,7 @@ def leaves(value: dict, prefix: str = "") -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("name", presets.names())
+@for_each("name", presets.names())
 def test_every_setting_of_a_preset_has_one_row_that_says_what_it_is(name):
     preset = presets.load(name)
     rows = list(rows_of(preset))

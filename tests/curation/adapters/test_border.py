@@ -23,6 +23,7 @@ from tasks.curation.rows import RawRow, ReadableCells
 from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS
 from tests.curation.adapters.test_table import EXAMPLES, NEEDS_ITS_LIBRARY
+from tests.tables import for_each
 
 MAPPINGS = shipped_mappings()
 KEY = "zz_added"
@@ -138,7 +139,7 @@ def test_a_row_that_a_mapping_asks_for_is_read(name: str):
     assert found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_key_at_any_depth_changes_nothing_or_is_named(name: str):
     row = ROWS[name]
     sound = read(name, row)
@@ -151,7 +152,7 @@ def test_a_key_at_any_depth_changes_nothing_or_is_named(name: str):
                 assert found == sound or is_used(found), (place, found)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_a_null_of_a_column_store_is_an_absent_key_or_is_named(name: str):
     row = ROWS[name]
     for place, _ in places(row):
@@ -172,7 +173,7 @@ def test_a_null_of_a_column_store_is_an_absent_key_or_is_named(name: str):
                 assert found == absent, place
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_an_unread_cell_is_of_no_use_to_any_adapter(name: str):
     row = ROWS[name]
     sound = read(name, row)

@@ -18,6 +18,7 @@ from tasks.curation.ingest import ingest, locate, raw_files
 from tasks.curation.items import Item
 from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS, score_batch
+from tests.tables import for_each
 
 FOLDERS = {
     "ae110k": "attribute_extraction",
@@ -163,7 +164,7 @@ PUBLIC = {
 }
 
 
-@pytest.mark.parametrize("path", PUBLIC)
+@for_each("path", PUBLIC)
 def test_a_mapping_of_the_project_reads_every_row_of_the_public_set(path):
     file = Path(os.environ.get("EACHPROMPT_DATA", "/nowhere")) / path
     if not file.exists():

@@ -15,6 +15,7 @@ from tasks.gym.table import VERIFIERS
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
 from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
 from tests.curation.adapters.test_media import ROW as SPEAKERS
+from tests.tables import for_each
 
 
 def read(tmp_path: Path, adapter: str, *rows: object) -> list[list[Item] | QuarantinedItem]:
@@ -331,7 +332,7 @@ NEEDS_ITS_LIBRARY = "bfcl_multi_turn"
 """Read in environments/outside/test_real_libraries.py."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("adapter", "column"),
     [
         (name, column)
@@ -363,7 +364,7 @@ def test_math_rows_ask_for_a_box_and_are_judged_by_it(tmp_path: Path):
     assert problem.messages[0].content.endswith("\\boxed{}.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("adapter", "row", "expected"),
     [
         ("gsm8k", GSM8K | {"answer": "It is 72."}, "no_gold"),
@@ -396,10 +397,8 @@ def test_a_broken_row_is_quarantined_under_its_reason(
     assert expected == reason(tmp_path, adapter, row)
 
 
-@pytest.mark.parametrize("adapter", sorted(ADAPTERS))
-@pytest.mark.parametrize(
-    "row", [{}, {"id": {}, "question": 3, "answer": [], "function": 1, "problem": []}]
-)
+@for_each("adapter", sorted(ADAPTERS))
+@for_each("row", [{}, {"id": {}, "question": 3, "answer": [], "function": 1, "problem": []}])
 def test_no_adapter_falls_over_a_foreign_row(tmp_path: Path, adapter: str, row: object):
     assert reason(tmp_path, adapter, row)
 

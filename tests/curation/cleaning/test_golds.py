@@ -6,6 +6,7 @@ import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.cleaning.golds import gold_fault
+from tests.tables import for_each
 
 
 def problem(answer: object, verifier: str = "final_answer") -> Problem:
@@ -45,7 +46,7 @@ ESCAPES = {
 }
 
 
-@pytest.mark.parametrize("sound", LATEX)
+@for_each("sound", LATEX)
 def test_latex_that_was_read_as_escapes_is_named_and_sound_latex_is_not(sound: str):
     eaten = sound
     for written, read in ESCAPES.items():
@@ -58,17 +59,17 @@ def test_latex_that_was_read_as_escapes_is_named_and_sound_latex_is_not(sound: s
     assert gold_fault(problem({"value": sound})) is None
 
 
-@pytest.mark.parametrize("value", ["rac{1}{2}", "ext{odd}", "imes 4", "heta", "inom{4}{2}"])
+@for_each("value", ["rac{1}{2}", "ext{odd}", "imes 4", "heta", "inom{4}{2}"])
 def test_latex_whose_escape_was_stripped_as_a_blank_is_named(value: str):
     assert "lost a backslash" in str(gold_fault(problem({"value": value})))
 
 
-@pytest.mark.parametrize("value", ["NULL", "null", "NaN", "N/A", "#N/A", "#REF!", " n/a ", "<NA>"])
+@for_each("value", ["NULL", "null", "NaN", "N/A", "#N/A", "#REF!", " n/a ", "<NA>"])
 def test_words_by_which_exports_write_none_are_no_values(value: str):
     assert "how exports write none" in str(gold_fault(problem({"value": value}, "rule_answer")))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         "Two pens cost 4 dollars each. So we pay 8 in total.",
@@ -82,7 +83,7 @@ def test_a_whole_solution_is_no_value(value: str):
     assert "a text and no value" in str(gold_fault(problem({"value": value})))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         *("7", "-3/4", "Na", "no solution", "none", "undefined", "(2, 12) \\cup (12, 102)"),

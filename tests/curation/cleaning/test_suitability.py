@@ -17,6 +17,7 @@ from tasks.curation.cleaning.quality import cleanse
 from tasks.curation.cleaning.suitability import folded, unsuitable_problem, unsuitable_response
 from tasks.formats.mapping_files import shipped_mappings
 from tasks.gym.table import VERIFIERS
+from tests.tables import for_each
 
 
 def reason(found: tuple[str, str] | None) -> str:
@@ -31,7 +32,7 @@ def test_folding_case_keeps_every_letter_that_a_pattern_takes_for_one_of_ascii()
         assert [letter] * len(found) == [folded(one) for one in found]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "gold", "expected"),
     [
         ("What is the area of ![](https://x.example/a.png)?", "7", "image"),
@@ -70,7 +71,7 @@ def test_a_maths_problem_is_dropped_for_the_rule_that_it_breaks(
     assert expected == reason(unsuitable_problem(problem))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "reasons"),
     [
         ("In the {} below, AB = 3. Find BC.", ("figure", "diagram", "picture", "graph", "image")),
@@ -87,7 +88,7 @@ def test_a_rule_finds_its_words_in_any_case(make_problem, prompt, reasons):
             assert unsuitable_problem(make_problem("p", text).record), text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         "the reference answer is", "the official answer", "the provided label", "the gold answer",
@@ -112,7 +113,7 @@ def test_a_choice_by_design_and_a_page_that_a_tool_reads_stay(make_problem):
     assert ["", ""] == [reason(unsuitable_problem(item.record)) for item in (choice, page)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "changes", "expected"),
     [
         ("<think></think>I'm sorry, but I can't help with that.", {}, "refusal"),
@@ -163,7 +164,7 @@ def test_cleansing_drops_them_with_the_reason_but_leaves_a_benchmark_whole(make_
     assert [("dropped", "guessable")] == [(one.outcome, one.reason) for one in refused]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("adapter", "path", "expected"),
     [
         ("gsm8k", "gsm8k/train.jsonl", {}),

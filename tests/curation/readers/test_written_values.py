@@ -1,11 +1,10 @@
 """Lists and objects that a cell writes as text, and texts that only begin like one."""
 
-import pytest
-
 from tasks.curation.readers.written_values import MAX_CHARACTERS, written_value
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cell", "value"),
     [
         ('["red", "blue"]', ["red", "blue"]),

@@ -1,9 +1,8 @@
 """The 25 instructions of IFEval: each followed, each broken."""
 
-import pytest
-
 from tasks.gym.instructions.checks import CHECKS
 from tasks.gym.instructions.rules import verify
+from tests.tables import for_each
 
 AT_LEAST_2 = {"relation": "at least", "frequency": 2, "keyword": "shoe"}
 FEWER_THAN_2 = {"relation": "less than", "frequency": 2, "keyword": "shoe"}
@@ -94,7 +93,7 @@ FOLLOWED_AND_BROKEN: list[tuple[str, dict[str, object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "followed", "broken"), FOLLOWED_AND_BROKEN)
+@for_each(("name", "arguments", "followed", "broken"), FOLLOWED_AND_BROKEN)
 def test_each_instruction_can_be_followed_and_broken(
     problem, name: str, arguments: dict[str, object], followed: str, broken: str
 ) -> None:
@@ -116,7 +115,7 @@ MARKED = "detectable_format:number_highlighted_sections"
 WORDS = {"relation": "less than", "num_words": 3}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "arguments", "text", "score"),
     [
         (FIRST, WEEKEND, "Plans differ.\n\n\n\nWeekend trips are shorter.", 1.0),

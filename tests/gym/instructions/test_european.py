@@ -1,9 +1,8 @@
 """The Spanish and French instructions of M-IFEval: each followed, each broken."""
 
-import pytest
-
 from tasks.gym.instructions.european import EUROPEAN
 from tasks.gym.instructions.rules import verify
+from tests.tables import for_each
 
 SHARED: list[tuple[str, dict[str, object], str, str]] = [
     ("keywords:existence", {"keywords": ["rojo"]}, "ROJOS", "azul"),
@@ -182,7 +181,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "followed", "broken"), EXAMPLES)
+@for_each(("name", "arguments", "followed", "broken"), EXAMPLES)
 def test_each_instruction_can_be_followed_and_broken(
     problem, name: str, arguments: dict[str, object], followed: str, broken: str
 ) -> None:

@@ -1,10 +1,10 @@
 """The Japanese instructions of M-IFEval: each followed, each broken."""
 
 # ruff: noqa: RUF001 - the Japanese marks are the point
-import pytest
 
 from tasks.gym.instructions.japanese import JAPANESE
 from tasks.gym.instructions.rules import verify
+from tests.tables import for_each
 
 EXAMPLES: list[tuple[str, dict[str, object], str, str]] = [
     ("keywords:existence", {"keywords": ["夢", "現実"]}, "夢と現実。", "夢。"),
@@ -109,7 +109,7 @@ EXAMPLES: list[tuple[str, dict[str, object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "followed", "broken"), EXAMPLES)
+@for_each(("name", "arguments", "followed", "broken"), EXAMPLES)
 def test_each_instruction_can_be_followed_and_broken(
     problem, name: str, arguments: dict[str, object], followed: str, broken: str
 ) -> None:
@@ -124,7 +124,7 @@ def test_every_instruction_is_tested() -> None:
     assert JAPANESE.keys() == {f"ja:{name}" for name, *_ in EXAMPLES}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("美しい海。", 1.0),

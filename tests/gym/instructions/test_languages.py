@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.gym.instructions.languages import APART, is_language
+from tests.tables import for_each
 
 SENTENCES = {
     "en": "These shoes are for the kids and you will like them.",
@@ -42,7 +43,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("language", SENTENCES)
+@for_each("language", SENTENCES)
 def test_a_sentence_is_in_its_language_and_in_no_other(language: str) -> None:
     assert is_language(SENTENCES[language], language) is True
     for other, sentence in SENTENCES.items():
@@ -66,7 +67,7 @@ def test_words_that_differ_belong_to_one_standard() -> None:
     assert not indonesian & malay
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "tag", "expected"),
     [
         ("這雙鞋子很好", "zh-TW", True),
@@ -151,7 +152,7 @@ def test_public_sentences_are_rarely_identified_as_another_language(
     assert len(wrong) <= 0.01 * len(texts)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("title", "language"),
     [
         ("Nike Air Max 90 男款運動鞋", "zh-TW"),

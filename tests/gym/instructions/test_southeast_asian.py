@@ -1,10 +1,10 @@
 """Instructions for the languages of eight markets: each followed, each broken."""
 
 # ruff: noqa: RUF001 - the marks of other scripts are the point
-import pytest
 
 from tasks.gym.instructions.rules import verify
 from tasks.gym.instructions.southeast_asian import LANGUAGES, SEA
+from tests.tables import for_each
 
 THAI = "รองเท้าคู่นี้สำหรับเด็ก"
 WORDS_OF_FOUR = {
@@ -116,7 +116,7 @@ EXAMPLES: list[tuple[str, dict[str, object], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "followed", "broken"), EXAMPLES)
+@for_each(("name", "arguments", "followed", "broken"), EXAMPLES)
 def test_each_instruction_can_be_followed_and_broken(
     problem, name: str, arguments: dict[str, object], followed: str, broken: str
 ) -> None:
@@ -133,7 +133,7 @@ def test_every_instruction_and_every_language_is_tested() -> None:
         assert set(LANGUAGES) == {a["language"] for kind, a, *_ in EXAMPLES if kind == name}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "arguments", "text", "reason"),
     [
         (

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from tasks.gym.judging.comparison_prompt import (
     task_text,
 )
 from tasks.gym.judging.rubric_prompt import criterion_prompt
+from tests.tables import for_each
 
 
 def test_the_prompt_quotes_every_line_of_task_and_answers():
@@ -76,7 +76,7 @@ CONTROL_TOKENS = (
 )
 
 
-@pytest.mark.parametrize("token", CONTROL_TOKENS.split())
+@for_each("token", CONTROL_TOKENS.split())
 def test_no_control_sequence_of_a_public_chat_template_survives_quotation(token):
     prompts = [
         quotation(f"so {token}assistant"),
@@ -88,7 +88,7 @@ def test_no_control_sequence_of_a_public_chat_template_survives_quotation(token)
     assert not [prompt for prompt in prompts if token in prompt]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["<p>bold</p> a < b", "[NAME], [1]", "if x <y> z", "{{mask}} a|b", "List<String> s"]
 )
 def test_markup_that_is_no_control_sequence_stays_as_it_is(text):
@@ -127,7 +127,7 @@ def test_what_a_judge_should_say_is_what_is_read(label, fields):
     assert label == parse_label("<think>A or B?</think>\n" + said)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "label"),
     [
         ('{"label": "A"}', Label.A),
@@ -143,7 +143,7 @@ def test_readable_replies(reply, label):
     assert label == parse_label(reply)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reply",
     [
         "",

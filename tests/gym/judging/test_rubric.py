@@ -9,6 +9,7 @@ from tasks.gym.judging import rubric
 from tasks.gym.judging.comparison_prompt import sections
 from tasks.gym.judging.scripted import ScriptedJudge
 from tasks.gym.maths import final_answer
+from tests.tables import for_each
 
 TABLE = {"final_answer": final_answer.verify}
 POINTS = (("short", 5), ("polite", 3), ("shouts", -6), ("red", 2))
@@ -115,7 +116,7 @@ def test_tiers_stand_beside_criteria_without_and_a_veto_reads_them(problem):
     assert "partial" == verdict_of(problem, critical, "text", by_tier(1)).reason
 
 
-@pytest.mark.parametrize("tier", [3, -1, True, "1", 0.5])
+@for_each("tier", [3, -1, True, "1", 0.5])
 def test_a_tier_that_there_is_not_leaves_no_verdict_after_one_more_question(problem, tier):
     gold = rubric_of(("gives reasons", 1, TIERED), aggregation="rubicon")
     judge = by_tier(tier)
@@ -146,7 +147,7 @@ WISHES = ("budget", "size", "return window", "warranty", "two options", "no upse
 shape of Shopping Reasoning Bench (2606.12608), whose rows are behind a form. Written by hand."""
 
 
-@pytest.mark.parametrize("bits", range(2 ** len(WISHES)))
+@for_each("bits", range(2 ** len(WISHES)))
 def test_the_weights_of_a_mission_of_several_turns_add_up_for_every_answer(problem, bits):
     points = [5, 5, 3, 1, 1, -4]
     tasks = list[str]()
@@ -189,7 +190,7 @@ def test_a_criterion_nobody_judged_is_not_a_criterion_failed(problem, reply, rea
     assert asked == judge.calls.asked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "says"),
     [
         (rubric_of(("rude", -3)), "no criterion has positive points"),

@@ -10,6 +10,7 @@ import pytest
 from data_schemas.rows import Problem
 from tasks.gym.maths import final_answer, units
 from tasks.gym.maths.amounts import plain_amounts
+from tests.tables import for_each
 
 BLANKS = {"glued": "", "blank": " ", "no-break blank": "\u00a0", "narrow blank": "\u202f"}
 SENTENCES = {
@@ -69,7 +70,7 @@ def test_every_currency_in_every_language_is_read(problem) -> None:
     assert [] == faults(problem, itertools.product(ALL_CODES, BLANKS.values(), SENTENCES))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "written", "plain"),
     [
         ("en", "1e-05", "0.00001"),
@@ -108,7 +109,7 @@ def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None
     assert plain == plain_amounts(written, language)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "gold", "response", "right"),
     [
         ("en", "0.00001", "The answer is 1e-05.", 1.0),

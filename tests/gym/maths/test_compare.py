@@ -1,11 +1,11 @@
 """What is the same, what is not."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.maths.compare import same
 from tasks.gym.maths.parse import parse
+from tests.tables import for_each
 
 SAME = [
     ("1000", "1,000"),
@@ -164,17 +164,17 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("gold", "candidate"), SAME)
+@for_each(("gold", "candidate"), SAME)
 def test_these_are_the_same(gold: str, candidate: str) -> None:
     assert same(parse(gold), parse(candidate)) is True
 
 
-@pytest.mark.parametrize(("gold", "candidate"), DIFFERENT)
+@for_each(("gold", "candidate"), DIFFERENT)
 def test_these_differ(gold: str, candidate: str) -> None:
     assert same(parse(gold), parse(candidate)) is not True
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "gold", "candidate", "expected"),
     [
         ("id", "70000", "70.000", True),

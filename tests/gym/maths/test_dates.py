@@ -3,11 +3,10 @@
 # ruff: noqa: RUF001 - signs that people type
 import json
 
-import pytest
-
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer
 from tasks.gym.maths.dates import date_of
+from tests.tables import for_each
 
 
 def score(gold: str, response: str, language: str, question: str = "How many?") -> float | None:
@@ -38,7 +37,7 @@ DATED = [
 ]
 
 
-@pytest.mark.parametrize(("language", "sentence", "day", "year"), DATED)
+@for_each(("language", "sentence", "day", "year"), DATED)
 def test_a_sentence_that_ends_in_a_date_states_its_number(
     language: str, sentence: str, day: str, year: str
 ) -> None:
@@ -47,7 +46,7 @@ def test_a_sentence_that_ends_in_a_date_states_its_number(
     assert 0.0 == score(year, sentence, language)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language", "date"),
     [
         ("March 3, 2024", "en", "2024-03-03"),

@@ -11,6 +11,7 @@ from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.gym.maths import final_answer, symbolic
 from tasks.gym.maths.final_answer import verify
+from tests.tables import for_each
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,7 +38,7 @@ def judged(problem, value: str, response: str) -> tuple[float | None, str]:
     return verdict.score, verdict.reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "26",
@@ -65,7 +66,7 @@ def test_a_right_answer_scores_one(problem, response: str) -> None:
     assert (1.0, "correct") == judged(problem, "26", response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "reason"),
     [
         ("27", "wrong"),
@@ -95,8 +96,8 @@ WRONG = [
 RIGHT = ["26", "#### 26", "A: 26", "The answer is 26.", "\\boxed{26}", "So \\boxed{26}", "= 26"]
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("appended", RIGHT)
+@for_each("wrong", WRONG)
+@for_each("appended", RIGHT)
 def test_a_wrong_answer_cannot_be_repaired_by_appending(problem, wrong, appended) -> None:
     # A bare number is an answer only if its line ends there.
     for glue in ("\n", "\n\n", "\n\nWait. ") if wrong == "27" else ("\n", " ", "\n\nWait. "):
@@ -105,7 +106,7 @@ def test_a_wrong_answer_cannot_be_repaired_by_appending(problem, wrong, appended
         assert 0.0 == score, wrong + glue + appended
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "response"),
     [
         ("\\frac{\\sqrt{3}}{2}", "\\boxed{\\sqrt{3}/2}"),
@@ -120,7 +121,7 @@ def test_algebraic_equality_is_found(problem, value: str, response: str) -> None
     assert (1.0, "correct") == judged(problem, value, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "response"),
     [
         ("(0,9)", "\\boxed{[0,9)}"),
@@ -196,7 +197,7 @@ def test_space_and_case_around_an_answer_do_not_matter(value: int, spaces: str) 
         assert (1.0, "correct") == (verify(one, text).score, verify(one, text).reason)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer is twenty-six.",
@@ -211,7 +212,7 @@ def test_an_integer_in_words_is_an_answer(problem, response: str) -> None:
     assert (1.0, "correct") == judged(problem, "26", response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer is either twenty-six or five.",
@@ -244,7 +245,7 @@ def scored_in(language: str, value: str, response: str) -> float | None:
     return verify(question, response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "response"),
     [
         ("en", "\\boxed{5} to six"),
@@ -302,7 +303,7 @@ def test_a_value_with_an_alternative_is_no_answer(language: str, response: str) 
         assert 0.0 == scored_in(language, "6", response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "value", "response"),
     [
         ("en", "5", "5 or five"),
@@ -329,7 +330,7 @@ def test_a_value_stated_twice_or_in_words_is_an_answer(language, value, response
     assert 1.0 == scored_in(language, value, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "lacking"),
     [
         ("<think>3*4=12; 12+25=37; 100-37=63</think>63", ""),

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.maths.latex_terms import TooLarge, parse_term, symbols, value_of
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ("2\\frac{1}{4}", Fraction(9, 4)),
@@ -39,7 +40,7 @@ def test_constants_have_their_value(text: str, value: Fraction | float) -> None:
     assert value == pytest.approx(complex(value_of(term, {}))) or value == value_of(term, {})
 
 
-@pytest.mark.parametrize("text", ["", "2*", "(1", "1)", "\\ldots", "a,b", "\\text{x}", "x" * 301])
+@for_each("text", ["", "2*", "(1", "1)", "\\ldots", "a,b", "\\text{x}", "x" * 301])
 def test_what_is_not_of_the_grammar_is_not_read(text: str) -> None:
     assert parse_term(text) is None
 

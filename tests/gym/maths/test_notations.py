@@ -12,6 +12,7 @@ from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
 from tasks.gym.maths.compare import same
 from tasks.gym.maths.parse import parse
+from tests.tables import for_each
 
 
 def scores(gold: str, response: str, question: str = "Find it.") -> list[float | None]:
@@ -28,7 +29,7 @@ def scores(gold: str, response: str, question: str = "Find it.") -> list[float |
     return [verifier.verify(problem, response).score for verifier in (final_answer, rule_answer)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "written"),
     [
         (r"\tan^{-1} 2", r"\arctan 2"),
@@ -87,7 +88,7 @@ def test_two_notations_of_one_value(gold: str, written: str) -> None:
     assert [1.0, 1.0] == scores(gold, f"So it is \\boxed{{{written}}}.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "written"),
     [
         (r"\tan^{-1} 2", r"\cot 2"),
@@ -155,7 +156,7 @@ QUALIFIED = [
 ]
 
 
-@pytest.mark.parametrize(("language", "written", "right"), QUALIFIED)
+@for_each(("language", "written", "right"), QUALIFIED)
 def test_what_holds_for_every_unknown_is_no_second_answer(
     language: str, written: str, right: bool
 ) -> None:
@@ -222,7 +223,7 @@ def test_a_parameter_has_any_letter_that_the_problem_does_not_use() -> None:
     assert [0.0, 0.0] == scores(r"x = k\pi", r"\boxed{n\pi}", "Solve it for $n$ and $k$.")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "response"),
     [
         ("24", r"There are $4!=\boxed{24}$ ways."),
@@ -286,7 +287,7 @@ PERCENT = "What percentage of the students passed?"
 EDGE = "Let $e$ be the length of an edge. Find the sum."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "gold", "written", "right"),
     [
         (ANGLE, r"60^\circ", r"\frac{\pi}{3}", True),
@@ -371,12 +372,12 @@ LIKE = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), TWINS)
+@for_each(("left", "right"), TWINS)
 def test_labels_signs_classes_and_vectors_are_compared_by_value(left: str, right: str) -> None:
     assert (True, True) == (same(parse(left), parse(right)), same(parse(right), parse(left)))
 
 
-@pytest.mark.parametrize(("left", "right"), LIKE)
+@for_each(("left", "right"), LIKE)
 def test_what_only_looks_alike_differs_from_both_sides(left: str, right: str) -> None:
     assert True not in (same(parse(left), parse(right)), same(parse(right), parse(left)))
 

@@ -1,12 +1,11 @@
 """Integers in words, in the languages of the problems."""
 
-import pytest
-
 from tasks.gym.maths.number_words import value_of
 from tasks.gym.maths.numerals import spelled_out
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "words", "value"),
     [
         ("id", "sembilan belas", 19),
@@ -41,7 +40,7 @@ def test_words_in_the_order_of_their_language_are_a_number(language, words, valu
     assert value == value_of(words, language)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "words"),
     [
         ("es", "tres cuatro"),
@@ -65,7 +64,7 @@ def test_other_words_are_none(language: str, words: str) -> None:
     assert value_of(words, language) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "words", "number"),
     [
         ("th", "ยี่สิบหกบาท", "26 บาท"),

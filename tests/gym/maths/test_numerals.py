@@ -14,9 +14,10 @@ from tasks.gym.maths.numerals import (
     spelled_beside_digits,
     spelled_out,
 )
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "written", "expected"),
     [
         ("en", "1,234,567.8", "1234567.8"),
@@ -67,7 +68,7 @@ def test_separators_follow_the_language_or_leave_no_doubt(language, written, exp
     assert expected == machine_numbers(written, language)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "expected"),
     [
         ("5²", "5^{2}"),
@@ -93,7 +94,7 @@ def test_grouped_numbers_are_the_number(number: int, language: str) -> None:
     assert str(number) == machine_numbers(written, language)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "expected"),
     [
         ("three", "3"),
@@ -120,7 +121,7 @@ def test_an_integer_in_english_words_is_that_integer(written: str, expected: str
     assert expected == spelled_out(written)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         "",
@@ -152,7 +153,7 @@ def test_other_words_stay_as_they_are(written: str) -> None:
     assert written == spelled_out(written)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "written", "value"),
     [
         ("en", "three and a half", "7/2"),
@@ -171,7 +172,7 @@ def test_a_text_that_is_a_fraction_in_words_is_one(language: str, written: str, 
     assert value == spelled_out(written, language)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "expected"),
     [
         ("5 or six", "5 or 6"),
@@ -209,8 +210,8 @@ def in_words(value: int, and_: str, hyphen: str) -> str:
     return f"{tens}{hyphen}{small[value % 10]}" if value % 10 else tens
 
 
-@pytest.mark.parametrize("written", [",89", "-,89", "+,5"])
-@pytest.mark.parametrize("language", ["id", "pt-BR", "en", "th"])
+@for_each("written", [",89", "-,89", "+,5"])
+@for_each("language", ["id", "pt-BR", "en", "th"])
 def test_a_number_that_begins_with_a_comma_is_a_decimal(written: str, language: str) -> None:
     assert written.replace(",", "0.") == machine_numbers(written, language)
 
@@ -218,7 +219,7 @@ def test_a_number_that_begins_with_a_comma_is_a_decimal(written: str, language: 
 _FORMATS = "id ms th vi pt-BR zh-TW fil en es-MX es de-CH en-ID ms-BN pt-PT zh-Hant-TW fr en-ZA"
 
 
-@pytest.mark.parametrize("language", _FORMATS.split())
+@for_each("language", _FORMATS.split())
 def test_numbers_are_read_as_cldr_writes_them(language: str) -> None:
     numbers = pytest.importorskip("babel.numbers")
     locale = pytest.importorskip("babel").Locale.parse(language, sep="-")

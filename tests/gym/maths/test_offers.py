@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tasks.gym.maths.offers import offered
+from tests.tables import for_each
 
 OFFERS = {
     "en": [
@@ -53,7 +54,7 @@ TALES = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "sentence"), [(one, text) for one, texts in OFFERS.items() for text in texts]
 )
 def test_words_that_only_offer_make_a_number_another_answer(language: str, sentence: str) -> None:
@@ -62,14 +63,12 @@ def test_words_that_only_offer_make_a_number_another_answer(language: str, sente
     assert ["16"] == list(offered(text, 8, language))
 
 
-@pytest.mark.parametrize(
-    ("language", "sentence"), [(one, text) for one, texts in TALES.items() for text in texts]
-)
+@for_each(("language", "sentence"), [(one, text) for one, texts in TALES.items() for text in texts])
 def test_a_sentence_with_any_other_word_tells_something_else(language: str, sentence: str) -> None:
     assert [] == list(offered(f"So it is 7. {sentence}", 8, language))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "clause",
     [", or maybe 16.", ", though 16 works too.", " (or 16).", " -- or 16.", ", alternatively 16."],
 )

@@ -6,6 +6,7 @@ from tasks.gym.maths.locate import lenient
 from tasks.gym.maths.parse import parse
 from tasks.gym.maths.prose import stated
 from tasks.gym.table import score_batch
+from tests.tables import for_each
 
 
 def test_a_bound_within_a_formula_is_no_result(problem) -> None:
@@ -20,7 +21,7 @@ def test_a_bound_within_a_formula_is_no_result(problem) -> None:
     assert (0.0, "wrong") == (verdict.score, verdict.reason)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "sentence", "values"),
     [
         ("en", "26 per day because of 3 ducks", ("26",)),
@@ -61,7 +62,7 @@ def test_the_last_number_counts_where_nothing_announces_the_first() -> None:
     assert ("1,000.99",) == stated("not it's not 10 it's 1,000.99", "en", leading=False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sentence",
     [
         "Then subtract from the total: 20 eggs - 7 eggs = 13 eggs",
@@ -92,7 +93,7 @@ def test_a_last_line_that_calculates_states_its_result(sentence: str) -> None:
     assert ["13"] == [place.text.removesuffix(" mistakes.") for place in lenient(sentence, "en")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "phrase",
     [
         "twice 12",
@@ -141,8 +142,8 @@ CLOSINGS = (
 )
 
 
-@pytest.mark.parametrize("closing", CLOSINGS)
-@pytest.mark.parametrize("answer", ["12", "So she has 12.", "So 3*4 = 12.", "The answer is 12."])
+@for_each("closing", CLOSINGS)
+@for_each("answer", ["12", "So she has 12.", "So 3*4 = 12.", "The answer is 12."])
 def test_a_polite_closing_line_does_not_hide_the_answer(answer: str, closing: str) -> None:
     for gap in ("\n", "\n\n"):
         places = lenient(f"{answer}{gap}{closing}", "en")
@@ -150,7 +151,7 @@ def test_a_polite_closing_line_does_not_hide_the_answer(answer: str, closing: st
         assert {"12"} == {place.text.rstrip(".") for place in places}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer for Mr. Smith is 12.",

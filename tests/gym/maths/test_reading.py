@@ -7,6 +7,7 @@ import pytest
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
 from tasks.gym.maths.reading import AnswerForm
+from tests.tables import for_each
 
 
 def score(prompt: str, gold: str, response: str, language: str = "en") -> list[float | None]:
@@ -23,7 +24,7 @@ def score(prompt: str, gold: str, response: str, language: str = "en") -> list[f
     return [verifier.verify(problem, response).score for verifier in (final_answer, rule_answer)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "response", "right"),
     [
         ("2", r"\boxed{2 \approx 3}", False),
@@ -55,7 +56,7 @@ def test_what_follows_approx_must_be_the_rounding_of_what_stands_before(
     assert [float(right)] * 2 == score("Find x.", gold, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "gold", "response", "right"),
     [
         ("What percentage is left?", "50", r"\boxed{50\%}", True),
@@ -82,7 +83,7 @@ def test_per_cent_has_one_reading_from_the_problem_or_else_from_the_gold(
     assert [float(right)] * 2 == score(prompt, gold, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "gold", "response", "right"),
     [
         ("What is 3 * 7?", "21", r"\boxed{21_7}", False),
@@ -101,7 +102,7 @@ def test_digits_in_a_base_are_their_value_unless_the_base_was_asked_for(
     assert [float(right)] * 2 == score(prompt, gold, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "gold", "answer", "right"),
     [
         ("How many eggs are there?", "12", "12 dozen", False),
@@ -144,7 +145,7 @@ def test_a_number_before_per_cent_is_not_a_question_for_per_cent() -> None:
     assert AnswerForm.of("By what percent did it rise?").percent
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "gold", "response", "right"),
     [
         (r"What is $99\times 99$?", "9801", r"\boxed{99 \times 99}", False),
@@ -168,7 +169,7 @@ def test_a_formula_of_the_problem_is_no_answer_unless_the_gold_is_written_so(
     assert [float(right)] * 2 == score(prompt, gold, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("prompt", "gold", "response", "right"),
     [
         ("Find the angle in degrees.", r"35^\circ", r"\boxed{35\text{ radians}}", False),

@@ -3,10 +3,9 @@ r"""Sets of real numbers in every notation: intervals, inequalities, set builder
 import random
 from fractions import Fraction
 
-import pytest
-
 from tasks.gym.maths.compare import same
 from tasks.gym.maths.parse import parse
+from tests.tables import for_each
 
 EQUAL = [
     (r"\{x : x > 2\}", r"(2, \infty)"),
@@ -40,12 +39,12 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("left", "right"), EQUAL)
+@for_each(("left", "right"), EQUAL)
 def test_a_set_has_one_value_in_every_notation(left: str, right: str) -> None:
     assert (True, True) == (same(parse(left), parse(right)), same(parse(right), parse(left)))
 
 
-@pytest.mark.parametrize(("left", "right"), DIFFERENT)
+@for_each(("left", "right"), DIFFERENT)
 def test_sets_that_differ_in_one_number_differ(left: str, right: str) -> None:
     assert True not in (same(parse(left), parse(right)), same(parse(right), parse(left)))
 
@@ -70,7 +69,7 @@ def _conditions(ends: list[tuple[int, int]]) -> str:
     return r"\{z \mid " + r" \text{ or } ".join(parts) + r"\}"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_intervals_inequalities_and_builders_agree_on_equal_sets_only(seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(4):

@@ -1,9 +1,8 @@
 from collections import defaultdict
 
-import pytest
-
 from tasks.gym.maths.final_answer import verify
 from tasks.gym.maths.quantities import _PREFIXES, _SCALED, _UNSCALED, is_unit, without_unit
+from tests.tables import for_each
 
 QUANTITIES = [
     (r"9.8\,\mathrm{m/s^2}", "m/s^2", "9.8"),
@@ -37,12 +36,12 @@ QUANTITIES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "unit", "number"), QUANTITIES)
+@for_each(("text", "unit", "number"), QUANTITIES)
 def test_a_unit_is_found_in_every_way_of_writing_it(text, unit, number):
     assert number == without_unit(text, unit)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "unit"),
     [
         (r"5\text{ N}", "J"),
@@ -67,7 +66,7 @@ def test_a_quantity_in_another_unit_has_no_number(text, unit):
     assert without_unit(text, unit) is None
 
 
-@pytest.mark.parametrize("text", ["5", "x + 1", r"\frac{1}{2}", "H_2O", r"5\angle 30^\circ V", ""])
+@for_each("text", ["5", "x + 1", r"\frac{1}{2}", "H_2O", r"5\angle 30^\circ V", ""])
 def test_what_has_no_unit_stays_as_it_is(text):
     assert text == without_unit(text, "J")
 
@@ -90,7 +89,7 @@ def test_a_unit_is_a_product_of_known_ones():
     assert not any(map(is_unit, ("", "furlong", "m + s", "5 m", "m/")))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "score", "reason"),
     [
         (r"\boxed{9.8\,\mathrm{m/s^2}}", 1.0, "correct"),

@@ -2,10 +2,9 @@ r"""What stands beside a box is applied or withdraws it; one value has many spel
 
 import json
 
-import pytest
-
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
+from tests.tables import for_each
 
 
 def scores(gold: str, response: str, **more: object) -> list[float | None]:
@@ -22,7 +21,7 @@ def scores(gold: str, response: str, **more: object) -> list[float | None]:
     return [verifier.verify(problem, response).score for verifier in (final_answer, rule_answer)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         r"$-\boxed{5}$",
@@ -79,7 +78,7 @@ def test_what_surrounds_a_box_is_applied_or_the_box_is_refused(response: str) ->
     assert [0.0, 0.0] == scores("5", response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "response"),
     [
         ("-5", r"-\boxed{5}"),
@@ -107,7 +106,7 @@ def test_words_that_change_nothing_leave_the_box(gold: str, response: str) -> No
     assert [1.0, 1.0] == scores(gold, response)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "written"),
     [
         ("48", "48g"),
@@ -149,7 +148,7 @@ def test_a_letter_beside_a_number_is_a_factor_where_the_gold_is_a_formula() -> N
     assert [0.0, 0.0] == scores("48", r"\boxed{48x}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         r"\boxed{12} blorps",
@@ -167,7 +166,7 @@ def test_another_unit_beside_or_in_a_box_is_wrong(response: str) -> None:
     assert [0.0, 0.0] == scores("12", response, unit="kJ")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         r"\boxed{12}",

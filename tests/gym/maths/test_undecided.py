@@ -2,13 +2,12 @@ r"""Golds that leave open whether an answer is right, and products that do not c
 
 import json
 
-import pytest
-
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.gym.maths import final_answer
 from tasks.gym.maths.described import points_of
 from tasks.gym.maths.undecided import CONDITIONS, IDENTITY, SENTENCE, THINGS
+from tests.tables import for_each
 
 SIGNS = r"Insert signs in $a \; a \; a \; a = (a+1)(a-1)$ so that it holds for all $a$."
 FRUIT = "There are apples, pears and plums in a box. How many of each?"
@@ -29,7 +28,7 @@ def verdict(gold: str, answer: str, question: str = "Find it.") -> Verdict:
     return final_answer.verify(problem, f"\\boxed{{{answer}}}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "right", "question", "why"),
     [
         ("a * a - a : a = (a+1)(a-1)", r"a \cdot a - a \div a", SIGNS, IDENTITY),
@@ -60,7 +59,7 @@ def test_a_gold_that_leaves_an_answer_open_is_an_abstention(
     assert why in result.detail
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "wrong", "question"),
     [
         ("a * a - a : a = (a+1)(a-1)", r"a \cdot a + a \div a", SIGNS),
@@ -86,7 +85,7 @@ def test_another_value_is_wrong_all_the_same(gold: str, wrong: str, question: st
     assert 0.0 == verdict(gold, wrong, question).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "score"),
     [
         ("AB", "BA", 0.0),
@@ -144,7 +143,7 @@ def test_a_transpose_is_another_matrix_and_a_column_a_point() -> None:
     assert 1.0 == verdict("(1, 2)", "(1, 2)^T").score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "points"),
     [
         (r"(x, y) \text{ with each } x, y \in \{1, -1\} \text{ and an even number of } -1's",
@@ -171,7 +170,7 @@ def test_a_described_set_is_compared_with_its_points_from_both_sides() -> None:
     assert 0.0 == verdict(listed, r"(x,y,z) \text{ with each } x,y,z \in \{1,-1\}").score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "score"),
     [
         ("March 14, 2024", "3/14/2024", 1.0),
@@ -191,7 +190,7 @@ def test_a_date_in_digits_is_read_beside_a_gold_that_is_a_date(
     assert score == verdict(gold, answer).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "question", "score"),
     [
         ("xy = 6", "6", "Give an equation of the curve.", None),
@@ -209,7 +208,7 @@ def test_a_product_of_unknowns_is_a_name_only_where_the_problem_asks_for_it(
     assert score == verdict(gold, answer, question).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "question", "score"),
     [
         ("1500", "1.5k", "How many?", 1.0),
@@ -237,7 +236,7 @@ def test_thousands_dozens_and_decimals_that_go_on(
     assert score == verdict(gold, answer, question).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "question", "score"),
     [
         ("3:5", "6:10", "Find it.", 1.0),
@@ -255,7 +254,7 @@ def test_beside_what_can_only_be_a_ratio_hours_and_minutes_are_none(
     assert score == verdict(gold, answer, question).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "score"),
     [
         (r"\sqrt{10}", "3.1622...", None),
@@ -279,7 +278,7 @@ def test_the_first_digits_of_an_endless_gold_are_left_open(
     assert score == verdict(gold, answer).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gold", "answer", "score"),
     [
         ("n=3k", r"n=3k \text{ with } k \in \mathbb{N}_0", 1.0),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.maths import final_answer, rule_answer
+from tests.tables import for_each
 from tests.timing import timed
 
 VERIFIERS = pytest.mark.parametrize("verify", [final_answer.verify, rule_answer.verify])
@@ -35,7 +36,7 @@ def problem_of(value: str, language: str = "en", **gold: object) -> Problem:
 
 
 @VERIFIERS
-@pytest.mark.parametrize(
+@for_each(
     ("value", "response"),
     [
         ("720", "The answer is 600 + 120 = \\boxed{720}."),
@@ -52,7 +53,7 @@ def test_right_answers_score_one(verify, value: str, response: str) -> None:
 
 
 @VERIFIERS
-@pytest.mark.parametrize(
+@for_each(
     ("value", "response"),
     [
         ("1", "<<1+1=2>>"),
@@ -92,7 +93,7 @@ def test_a_response_cannot_escape_into_an_abstention(verify, value: str, respons
     assert 0.0 == verify(problem_of(value), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "response"),
     [
         ("id", "Jawabannya tidaklah 8"),
@@ -119,7 +120,7 @@ def test_a_denial_or_an_alternative_in_any_language_states_nothing(language, res
     assert 0.0 == final_answer.verify(problem_of("8", language), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "The answer is 8, not 9.",
@@ -155,7 +156,7 @@ def test_a_box_beside_another_stated_value_is_right_for_the_strict_verifier_alon
 
 
 @VERIFIERS
-@pytest.mark.parametrize(
+@for_each(
     ("said", "score"), [("4.2", 1.0), ("4.25", 1.0), ("4.1", 1.0), ("4.31", 0.0), ("4.09", 0.0)]
 )
 def test_only_a_stated_tolerance_counts(verify, said: str, score: float) -> None:
@@ -289,7 +290,7 @@ def test_any_text_gets_the_same_verdict_twice(verify, text: str) -> None:
 
 
 @VERIFIERS
-@pytest.mark.parametrize(
+@for_each(
     "value",
     ["26", "-3", "1,234", "0.375", "7/12", "\\frac{7}{12}", "50\\%", "12\\text{ cm}", "2^{10}"],
 )

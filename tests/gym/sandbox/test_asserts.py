@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.gym.sandbox.asserts import LiteralTest, are_literal, names_under_test, read_literal
+from tests.tables import for_each
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ def test_a_test_of_literals_is_read_without_being_run(test: str, expected: Liter
     assert expected == read_literal(test)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "test",
     [
         "assert f(g(1)) == 2",

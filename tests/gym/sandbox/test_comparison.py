@@ -1,10 +1,10 @@
 """When a value or a printed text counts as the expected one."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.sandbox.comparison import same_text, same_value
+from tests.tables import for_each
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -13,7 +13,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expected", "printed", "same"),
     [
         ("3", "3\n", True),
@@ -39,7 +39,7 @@ def test_text_is_compared_by_lines_and_words(expected: str, printed: str, same: 
     assert same is same_text(expected, printed)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("expected", "value", "same"),
     [
         (1, 1, True),

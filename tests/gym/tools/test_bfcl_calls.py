@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.tools.bfcl_calls import verify
 from tasks.gym.tools.python_calls import parse_python_calls
+from tests.tables import for_each
 
 FUNCTIONS = [
     {
@@ -41,7 +42,7 @@ FULL = gold(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         '[shop.find(q="shoes")]',
@@ -58,7 +59,7 @@ def test_every_allowed_form_scores_one(problem, response: str) -> None:
     assert "correct" == verify(problem("bfcl_calls", FULL), response).reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "detail"),
     [
         ('[shop.find(q="bags")]', "q is 'bags'"),
@@ -104,9 +105,7 @@ def test_parallel_calls_match_in_any_order_and_each_once(problem) -> None:
     assert "wrong_count" == verify(problem("bfcl_calls", two), "[f(a=1)]").reason
 
 
-@pytest.mark.parametrize(
-    "response", ["f(1)", "f(a=b)", "f(**x)", "f(a=1", "1 + 1", "import os", "f(a=" * 2000]
-)
+@for_each("response", ["f(1)", "f(a=b)", "f(**x)", "f(a=1", "1 + 1", "import os", "f(a=" * 2000])
 def test_what_is_no_call_with_literals_is_unparsable(problem, response: str) -> None:
     one = {"calls": [{"name": "f", "parameters": {"a": [1]}}]}
 
@@ -114,7 +113,7 @@ def test_what_is_no_call_with_literals_is_unparsable(problem, response: str) -> 
     assert "unparsable_calls" == verify(problem("bfcl_calls", one), response).reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "f(a=4, a=5)",
@@ -147,9 +146,7 @@ def test_an_argument_may_have_the_name_of_a_python_keyword(response, expected) -
     assert [expected] == parse_python_calls(response)
 
 
-@pytest.mark.parametrize(
-    "response", ["f(from)", "f(a=from)", "from(a=1", 'f(from="a', "f(from=lambda: 1)"]
-)
+@for_each("response", ["f(from)", "f(a=from)", "from(a=1", 'f(from="a', "f(from=lambda: 1)"])
 def test_a_keyword_is_a_name_where_it_names_something_only(response) -> None:
     assert parse_python_calls(response) is None
 
@@ -183,7 +180,7 @@ NEEDLESS = {
 }
 
 
-@pytest.mark.parametrize("response", NEEDLESS.values(), ids=NEEDLESS)
+@for_each("response", NEEDLESS.values())
 def test_where_nothing_is_to_be_called_a_call_that_cannot_be_read_is_wrong_too(problem, response):
     offered = [{"name": "f"}, {"name": "f.g"}, {"description": "no name"}]
     nothing = problem("bfcl_calls", {"calls": [], "functions": offered})

@@ -10,6 +10,7 @@ from tasks.algorithms.tool_reward import ToolCall
 from tasks.gym.table import score_batch
 from tasks.gym.tools.forms import FORMS
 from tests.gym.tools.vllm_parsers import opened, parsed
+from tests.tables import for_each
 
 F, G = {"name": "f", "parameters": {"a": 1}}, {"name": "g", "parameters": {"b": "x"}}
 HERMES = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
@@ -50,13 +51,13 @@ def calls_of(name: str, text: str) -> list[dict]:
     return [{"name": one.name, "parameters": dict(one.parameters)} for one in calls]
 
 
-@pytest.mark.parametrize(("name", "text", "calls"), SERVED)
+@for_each(("name", "text", "calls"), SERVED)
 def test_a_form_reads_what_its_server_serves(name: str, text: str, calls: list[dict]) -> None:
     assert calls == calls_of(name, text)
 
 
-@pytest.mark.parametrize("verifier", ["tool_calls", "bfcl_calls"])
-@pytest.mark.parametrize("name", sorted(FORMS))
+@for_each("verifier", ["tool_calls", "bfcl_calls"])
+@for_each("name", sorted(FORMS))
 def test_only_the_form_of_the_base_is_paid(problem, verifier: str, name: str) -> None:
     call = F if verifier == "tool_calls" else {"name": "f", "parameters": {"a": [1]}}
     gold = problem(verifier, {"calls": [call], "form": name})

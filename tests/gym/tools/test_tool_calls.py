@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.gym.tools.tool_calls import parse_calls, verify, well_formed
+from tests.tables import for_each
 from tests.timing import timed
 
 GOLD = {
@@ -18,7 +19,7 @@ GOLD = {
 LINES = [json.dumps(call) for call in GOLD["calls"]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "response",
     [
         "\n".join(LINES),
@@ -33,7 +34,7 @@ def test_the_right_calls_score_one(problem, response: str) -> None:
     assert 1.0 == verify(problem("tool_calls", GOLD), response).score
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "expected", "reason"),
     [
         # S_max 1 + 3 + 2 = 6. One of two calls: raw 1/2 + 1 + 2.
@@ -102,7 +103,7 @@ NEEDLESS = {
 }
 
 
-@pytest.mark.parametrize("call", NEEDLESS.values(), ids=NEEDLESS)
+@for_each("call", NEEDLESS.values())
 def test_a_call_in_any_text_and_form_is_needless_where_none_is_wanted(problem, call) -> None:
     nothing = problem("tool_calls", {"calls": []})
     seconds, verdict = timed(lambda: verify(nothing, call), 0.2)
@@ -126,7 +127,7 @@ UNCALLED = {
 }
 
 
-@pytest.mark.parametrize("text", UNCALLED.values(), ids=UNCALLED)
+@for_each("text", UNCALLED.values())
 def test_prose_and_data_are_no_needless_call(problem, text) -> None:
     assert 1.0 == verify(problem("tool_calls", {"calls": []}), text).score
 
@@ -177,7 +178,7 @@ TOOLRL = {"calls": GOLD["calls"], "form": "toolrl"}
 BLOCK = "<tool_call>\n" + "\n".join(LINES) + "\n</tool_call>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "reward"),
     [
         (f"{THINK}\n{BLOCK}", 4.0),

@@ -25,6 +25,7 @@ from tasks.lab.dumps.report import (
     verdicts,
 )
 from tasks.lab.dumps.rollout_dumps import read_dump
+from tests.tables import for_each
 
 TRL = Path(__file__).parent / "files" / "completions_00001.parquet"
 """Step 1 of TRL 1.16.0's GRPOTrainer on the shipped base: 4 prompts, 4 completions each."""
@@ -254,7 +255,7 @@ SPLIT = [[1, 2], [0, 0], [5, 6], [1, 1], [-0.1, -0.2]]
 FLAT = [[1, 2, 5, 6], [0, 0, 1, 1], [0.0, 0.0, -0.1, -0.2], [1.0] * 4, "gsm8k"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("example", "reward", "advantage"),
     [
         ([*SPLIT, [1.0, 1.0], "gsm8k", None, 0.5, 1.0], 1.0, 0.5),
@@ -291,7 +292,7 @@ class Stranger:
         return (print, ("ran",))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "payload", "message"),
     [
         ("x.csv", b"", "is no dump that is known"),
@@ -403,9 +404,7 @@ def test_a_page_shows_the_last_dump_by_token_with_both_verdicts_and_the_curves_o
     assert "all executions" not in text
 
 
-@pytest.mark.parametrize(
-    ("gold", "read"), [(7, "7"), (["7"], "7"), ([7.5], "7.5"), (["7", "8"], ""), (True, "")]
-)
+@for_each(("gold", "read"), [(7, "7"), (["7"], "7"), ([7.5], "7.5"), (["7", "8"], ""), (True, "")])
 def test_a_gold_answer_may_be_a_number_or_alone_in_a_list(gold: Any, read: str) -> None:
     dump = read_dump("3.jsonl", verl(answer("7", 1.0, gold=gold)))
 

@@ -25,6 +25,7 @@ from tasks.provenance.release.evidence import ChainAudit, Contamination, Practis
 from tasks.provenance.release.gate import Background, decide
 from tasks.provenance.release.monitors import changes_of
 from tasks.provenance.release.promotion import Champion
+from tests.tables import for_each
 
 
 def scores(name: str = "rl/two", *, truncated: float = 0.0, abstained: int = 0) -> EvaluationReport:
@@ -144,7 +145,7 @@ def test_where_imitation_left_nothing_to_gain_rl_may_only_not_lose(difference, r
     assert not decide(ReleaseSettings(rl_has_to_gain=False), scores(), base, same).released
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("difference", "high", "released"),
     [
         (-0.02, -0.018, False),  # little, but certain
@@ -154,8 +155,8 @@ def test_where_imitation_left_nothing_to_gain_rl_may_only_not_lose(difference, r
         (float("nan"), -0.001, False),
     ],
 )
-@pytest.mark.parametrize("parent", ["base", "merged"])
-@pytest.mark.parametrize("suite", ["domain:code", "language:th"])
+@for_each("parent", ["base", "merged"])
+@for_each("suite", ["domain:code", "language:th"])
 def test_no_slice_may_lose_for_certain(suite, parent, difference, high, released):
     fallen = against(parent, suite, difference).model_copy(update={"high": high})
     others = [one for one in better_than_both() if (one.parent, one.suite) != (parent, suite)]
@@ -286,7 +287,7 @@ def decide_on_requests(
     return decide(settings, candidate, {"merged": scores("merged")}, [*better(), *same])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("harmful", "harmless", "limits", "reason"),
     [
         # 24 responses a language; a quarter of those in Thai comply: 6 of 48 are 12.5 %.
@@ -395,7 +396,7 @@ def test_a_candidate_that_forgot_to_refuse_is_refused_without_any_limit():
     assert reason.startswith("FAILED: harmful:en against merged: -70.0 points")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("asked", "missing", "released"),
     [
         (Licences.RECORDED, ("rows.csv@1",), True),
@@ -434,7 +435,7 @@ def versus(suite: str, difference: float, high: float) -> Comparison:
     return against("models:/tiny/3", suite, difference, low).model_copy(update={"high": high})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("comparisons", "released"),
     [
         ([versus("all", 0.01, 0.05)], True),
@@ -538,7 +539,7 @@ def test_a_candidate_whose_own_chain_is_not_as_recorded_is_refused(problems, tex
     assert text in "".join(decision.reasons)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("difference", "low", "high", "released"),
     [
         (0.1, 0.02, 0.2, True),
@@ -821,7 +822,7 @@ def test_slices_of_one_problem_each_prove_nothing_by_intervals_without_width():
     assert decide_on_slices({"domain:choice": (0.05, 0.02, 200), **singles}).released
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("may_lose", "released"),
     [
         ({}, False),
@@ -852,7 +853,7 @@ def test_what_is_no_slice_or_no_share_is_refused_by_name(may_lose, text):
         ReleaseSettings(may_lose=may_lose)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("shares", "before", "words"),
     [
         ({"truncated": 0.9}, {}, "language:vi: 90.0% of the responses reached the length limit"),
@@ -881,7 +882,7 @@ def monitored(*scores: float) -> tuple[MonitorChange, ...]:
     return tuple(changes_of("rl/one", steps))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("allowed", "found", "reason"),
     [
         ({"form": 0.1}, monitored(*[0.9, 0.91, 0.9, 0.92], *[0.5, 0.51, 0.5, 0.52]), "must not"),

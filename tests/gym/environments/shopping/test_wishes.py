@@ -3,6 +3,7 @@
 import pytest
 
 from tasks.gym.environments.shopping.wishes import Product, Wish, is_met, price_after
+from tests.tables import for_each
 
 PRODUCT = Product.parse(
     {
@@ -28,7 +29,7 @@ def met(kind, field, expected, voucher=None):
     return is_met(Wish("r", kind, field, expected, "query"), PRODUCT, voucher)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "field", "expected", "is_so"),
     [
         ("attribute_match", "details.Material", "Nylon", True),
@@ -73,7 +74,7 @@ PERCENT = {"discount_type": "percentage", "threshold": 30.0, "discount": 0.2, "c
 FIXED = {"discount_type": "fixed", "threshold": 30.0, "face_value": 4.0}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("price", "voucher", "left"),
     [
         (40.0, None, 40.0),

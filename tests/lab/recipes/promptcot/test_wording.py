@@ -7,6 +7,7 @@ import pytest
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.lab.recipes.promptcot.wording import Concepts, Sum, WordingTerm, parse, teach_plan
+from tests.tables import for_each
 
 BASKET = Sum((WordingTerm(7, "pan", 41), WordingTerm(0, "kite", 350)), 0)
 
@@ -35,7 +36,7 @@ def test_what_is_in_the_wording_but_was_never_drawn_is_read_too():
     assert 13 == change.answer
 
 
-@pytest.mark.parametrize(
+@for_each(
     "problem",
     [
         "",
