@@ -348,6 +348,7 @@ def test_only_the_verifiers_in_use_are_checked(service) -> None:
     assert before == service.counters()["verdicts"]  # canaries are not counted
 
 
+@pytest.mark.slow  # daily, without a service: gym/test_alone.py
 def test_the_product_judges_its_canaries_right() -> None:
     with ScoringService(find_tokenizer(BASE_MODEL), RewardSettings(), num_workers=1) as service:
         service.check_canaries()

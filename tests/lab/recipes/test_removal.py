@@ -30,6 +30,7 @@ def imported(path: Path) -> list[str]:
     return names
 
 
+@pytest.mark.slow  # daily: the import contracts
 def test_nothing_outside_of_the_laboratory_imports_it():
     assert {} == {
         str(path.relative_to(ROOT)): names

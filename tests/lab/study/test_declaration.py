@@ -1,16 +1,24 @@
 """Declarations of studies: from a YAML file to the settings of every cell."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from data_schemas.settings import PipelineSettings
+from data_schemas.study import StudyPlan
 from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.skips.table import find as find_skip
 from tasks.errors import SettingsError
 from tasks.lab.study.declaration import apply, read_study
 
 STUDIES = sorted((Path(__file__).parents[3] / "workflows" / "lab" / "studies").glob("*.yaml"))
+
+
+@cache
+def plan_in(path: Path) -> StudyPlan:
+    """A study of the repository, read once for all tests."""
+    return read_study(str(path))
 
 
 def settings_of(plan, variant: str, seed: int = 0) -> PipelineSettings:
@@ -25,7 +33,7 @@ def write(folder: Path, text: str, name: str = "study.yaml") -> str:
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_every_study_of_the_repository_has_a_cell_per_variant_and_seed(path):
-    plan = read_study(str(path))
+    plan = plan_in(path)
 
     names = [(cell.variant, cell.seed) for cell in plan.cells]
     assert len(set(names)) == len(names) == len(plan.against) * len({seed for _, seed in names})
@@ -35,7 +43,7 @@ def test_every_study_of_the_repository_has_a_cell_per_variant_and_seed(path):
 @pytest.mark.parametrize("study", ["skips", "real_skips"])
 def test_the_arms_of_skips_differ_in_what_they_name_and_can_run(study):
     (path,) = [one for one in STUDIES if one.stem == study]
-    plan = read_study(str(path))
+    plan = plan_in(path)
     phases = {name: settings_of(plan, name).rl_one for name in plan.against}
 
     for phase in phases.values():
@@ -49,7 +57,7 @@ def test_the_arms_of_skips_differ_in_what_they_name_and_can_run(study):
 
 def test_no_two_variants_of_a_study_are_the_same():
     for path in STUDIES:
-        cells = [cell for cell in read_study(str(path)).cells if not cell.seed]
+        cells = [cell for cell in plan_in(path).cells if not cell.seed]
         assert len(cells) == len({cell.settings for cell in cells}), path
 
 
