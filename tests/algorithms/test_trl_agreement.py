@@ -23,10 +23,6 @@ from tasks.algorithms.terms.stale import is_stale
 from tasks.algorithms.terms.tis import TIS
 from tests.algorithms.signals import signal_of
 
-grpo_trainer = pytest.importorskip(
-    "trl.trainer.grpo_trainer", reason="trl is a test dependency: pip install trl==1.16.0"
-)
-
 SEQUENCES, TOKENS, LONGEST = 6, 9, 16
 AGREEING = {
     "grpo": (LossSettings(kind="grpo"), "grpo", "token"),
@@ -41,6 +37,13 @@ AGREEING = {
     ),
     "sapo": (LossSettings(kind="sapo"), "sapo", "token"),
 }
+
+
+def grpo_trainer():
+    """Import TRL where it is used: one of the processes that share the suite needs it."""
+    return pytest.importorskip(
+        "trl.trainer.grpo_trainer", reason="trl is a test dependency: pip install trl==1.16.0"
+    )
 
 
 def random_batch(seed: int) -> SimpleNamespace:
@@ -106,7 +109,7 @@ def of_trl(batch, settings, loss_type, level, *, beta=0.0, weights=None):
         "num_items_in_batch": batch.mask.sum(),
         "importance_sampling_ratio": weights,
     }
-    loss = grpo_trainer.GRPOTrainer._compute_loss(trainer, None, inputs)
+    loss = grpo_trainer().GRPOTrainer._compute_loss(trainer, None, inputs)
     (gradient,) = torch.autograd.grad(loss, logprobs)
     return loss.item(), gradient
 
@@ -186,7 +189,7 @@ def test_truncated_importance_sampling_is_that_of_trl(name):
 @given(seed=st.integers(0, 10_000), bound=st.floats(0.0, 1.0))
 def test_the_off_policy_mask_of_v32_is_that_of_trl(seed, bound):
     batch = random_batch(seed)
-    theirs_N1 = grpo_trainer.GRPOTrainer.get_off_policy_mask(
+    theirs_N1 = grpo_trainer().GRPOTrainer.get_off_policy_mask(
         batch.advantages[:, None], batch.new, batch.rollout, batch.mask.double(), bound
     )
     advantages = batch.advantages[:, None] * batch.mask
