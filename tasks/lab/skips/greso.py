@@ -5,7 +5,7 @@ prompt is never given up. There are no weights.
 Differs: the paper moves e during training, apart for prompts that are too easy and too hard, until
 zero-variance groups have a wanted share; here it is constant. Its adaptive batch is our stream,
 which goes on until a step has its prompts. Grading counts as the first group.
-Measured: nothing. The study `skips` declares an arm of it, which was not run.
+Measured: beside the rules that ship, by the study `skips` (tasks/rl/TOKENS.md).
 """
 
 from pydantic import Field
