@@ -220,7 +220,8 @@ def test_a_raw_file_that_changed_is_refused_by_a_part(base_model: Path, tmp_path
 @pytest.mark.slow  # and in make test-stack, by two pods
 def test_a_map_task_curates_the_same_set_and_is_part_of_the_chain(tmp_path: Path):
     path = tmp_path / "set.jsonl"
-    path.write_bytes(b"\n".join(map(row, range(60))))
+    # Every row is JSON: the command ends with 1 where one cannot be read.
+    path.write_bytes(b"\n".join(one for one in map(row, range(60)) if one.startswith(b'{"')))
     digests, stages = [], []
     for count in ("1", "3"):
         done = subprocess.run(
