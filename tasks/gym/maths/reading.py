@@ -142,7 +142,7 @@ _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 # "5/8", "\frac{5}{8}"
 _SHARE = re.compile(r"\d+/\d+|\\frac\{?\d+\}?\{?\d+\}?")
 # "k = -0.7"
-_ASSIGNED = re.compile(r"(?<![A-Za-z\\\d])([a-z])\s?=\s?-?\d[\d.]*(?=[$,.;]|\s[a-z])")
+_ASSIGNED = re.compile(r"(?<![A-Za-z\\\d])([a-z])\s?=\s?(-?\d[\d.]*)(?=[$,.;]|\s[a-z])")
 _ASCENDING = re.compile(
     r"(?:smallest|least|lowest|small) to (?:the )?(?:largest|greatest|biggest|highest|large)|"
     r"(?:ascending|increasing) order|从小到大|從小到大|từ (?:bé|nhỏ) đến lớn|"
@@ -212,8 +212,7 @@ class AnswerForm:
             vector=_asks(_VECTOR, text, folded),
             ratio=_asks(_RATIO, text, folded),
             matrices=has_matrices(text),
-            letters=frozenset(_LETTER.findall(_ASSIGNED.sub(" ", text)))
-            - frozenset(_ASSIGNED.findall(text)),
+            letters=_used_letters(text),
             calls=frozenset(_calls(text)),
             words=text,
             text=_without_layout(text),
@@ -340,12 +339,15 @@ class AnswerForm:
     def _free(self, answer: Answer, gold: Answer) -> Answer:
         """Name the one unknown of an answer as the gold does, if the problem names neither.
 
-        x = k\\pi for every integer k is x = n\\pi; two such unknowns may be mixed up.
+        x = k\\pi for every integer k is x = n\\pi; two such unknowns may be mixed up. A gold that
+        is a letter and nothing else is that letter.
         """
         ours, theirs = _unknowns(gold), _unknowns(answer)
         only_gold, only_answer = ours - theirs, theirs - ours
         both = only_gold | only_answer
         if len(only_gold) != 1 or len(only_answer) != 1 or not self.text or both & self.letters:
+            return answer
+        if gold.term is not None and gold.term.kind == "sym":
             return answer
         # (k, l) = (3x, 5x) says that x is none of those that are asked for.
         is_parameter = gold.kind == "()" and gold.name.startswith("(")
@@ -431,6 +433,15 @@ def _renamed(answer: Answer, old: str, new: str) -> Answer:
         text=re.sub(rf"(?<![A-Za-z\\\\]){re.escape(old)}(?![A-Za-z])", new, answer.text),
         parts=tuple(_renamed(part, old, new) for part in answer.parts),
     )
+
+
+def _used_letters(text: str) -> frozenset[str]:
+    """Find single letters, but for those that a problem sets to one number: they are constants."""
+    numbers: dict[str, set[str]] = {}
+    for letter, number in _ASSIGNED.findall(text):
+        numbers.setdefault(letter, set()).add(number.rstrip("."))
+    constants = frozenset(letter for letter, values in numbers.items() if len(values) == 1)
+    return frozenset(_LETTER.findall(text)) - constants
 
 
 def _asks(pattern: re.Pattern[str], text: str, folded: str) -> bool:

@@ -210,6 +210,21 @@ def test_a_letter_that_the_problem_sets_to_a_number_is_free() -> None:
     assert [1.0, 1.0] == scores(r"x = k\pi", r"\boxed{n\pi}", "If $k=-0.7$, solve it.")
 
 
+def test_a_letter_that_the_problem_sets_to_two_numbers_is_its_own() -> None:
+    asked = "It is 3 if $n = 1$, and 5 if $n = 2$, and so on."
+
+    assert [1.0, 1.0] == scores("2n + 1", r"\boxed{2n + 1}", asked)
+    assert [0.0, 0.0] == scores("2n + 1", r"\boxed{2m + 1}", asked)
+
+
+@for_each("letter", list("jklmt"))
+def test_a_gold_that_is_one_letter_is_that_letter(letter: str) -> None:
+    asked = "Which power of $x$ is a sum of its first terms if $n=1$, say?"
+
+    assert [1.0, 1.0] == scores("n", r"\boxed{n}", asked)
+    assert [0.0, 0.0] == scores("n", rf"\boxed{{{letter}}}", asked)
+
+
 def test_the_parameter_of_a_named_point_has_any_letter() -> None:
     gold = "(p, q) = (3x, 5 - x)"
 
