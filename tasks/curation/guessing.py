@@ -20,6 +20,7 @@ from tasks.curation.adapters.chats import read_chat, turns_of
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.lettered import LETTERS, find_options
+from tasks.curation.readers.cells import Digits
 from tasks.curation.readers.missing import is_doubtful, is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow
@@ -161,8 +162,11 @@ _ASK_LETTER = "Answer {options}."
 _NUMBER = re.compile(r"[-+−]?(?!0\d)[\d.,]*\d[\d.,]*")
 # "4006381333931", of which all have one length.
 _CODE = re.compile(r"\d{8,}")
-# "0,5", "1.495,72".
-_DECIMAL_COMMA = re.compile(r"[-+]?[\d.]*,\d{1,2}")
+# "0,5", "1.495,72", "0,125", "3,1416": a comma of decimals for certain; and so with points.
+_DECIMALS = {
+    sign: re.compile(rf"[-+]?(?:[\d{other}]*{sign}\d{{1,2}}|0?{sign}\d+|\d+{sign}\d{{4,}})")
+    for sign, other in (",.", ".,")
+}
 # "12.500", "1.299.000": thousands in Indonesian, and 12.5 in English; and with commas, vice versa.
 _GROUPED = {
     ",": re.compile(r"[1-9]\d{0,2}(?:,\d{3})+"),
@@ -233,6 +237,8 @@ class _Column:
     counts: Mapping[str, int] = field(default_factory=dict)
     classes: Mapping[str, str] = field(default_factory=dict)
     """Number -> what the file says that it stands for."""
+    is_typed: bool = False
+    """Whether the file's own type says that they are numbers, whose point is a machine's."""
 
     @property
     def fill(self) -> float:
@@ -830,30 +836,61 @@ def _check_separators(
             f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
             f"{remarks[-1]}"
         )
-    if not isinstance(tags, str) or tags == TEXT or "{" in tags:
+    if answers.is_typed or not isinstance(tags, str) or tags == TEXT or "{" in tags:
         return
-    fractions = [value for value in numbers if re.search(r"[.,]", value)]
-    decimal = "," if writes_comma(tags) else "."
-    grouped = [value for value in answers.values if _GROUPED[decimal].fullmatch(value)]
-    if remarks and len(grouped) > _HALF * len(fractions):
-        raise DataError(
-            f"{len(grouped):,} of {len(answers.values):,} values of {answers.name} are as "
-            f"{grouped[0]}, in which {tags} reads {decimal!r} as the sign of decimals. If it is "
-            f"one, give --language {tags}; else write thousands without a sign"
+    odd, fault = _fault_of_numbers(answers.values, numbers, tags, is_assumed=bool(remarks))
+    if odd:
+        raise DataError(f"{len(odd):,} of {len(answers.values):,} values of {answers.name} {fault}")
+
+
+def _fault_of_numbers(
+    values: Sequence[str], numbers: Sequence[str], tag: str, *, is_assumed: bool
+) -> tuple[Sequence[str], str]:
+    """Return numbers that a language reads otherwise than they seem to be meant, and why."""
+    pairs = [pair for pair in zip(values, numbers, strict=True) if pair[0]]
+    signed = [number for _, number in pairs if re.search(r"[.,]", number)]
+    decimal, other = ",." if writes_comma(tag) else ".,"
+    grouped = [
+        value
+        for value, number in pairs
+        if _GROUPED[decimal].fullmatch(number) and _is_below(value, number, tag)
+    ]
+    if is_assumed and len(grouped) > _HALF * len(signed):
+        return grouped, (
+            f"are as {grouped[0]}, in which {tag} reads {decimal!r} as the sign "
+            f"of decimals. If it is one, give --language {tag}; else write thousands without a sign"
         )
-    odd = [value for value in numbers if _DECIMAL_COMMA.fullmatch(value)]
-    if decimal == "." and len(odd) > _HALF * len(fractions):
-        raise DataError(
-            f"{len(odd):,} of {len(answers.values):,} values of {answers.name} have a decimal "
-            f"comma, as {odd[0]}, which {tags} does not write: 1.299 would be read wrongly. Give "
-            "the language of the numbers: --language, for example pt-BR"
+    odd = [number for number in numbers if _DECIMALS[other].fullmatch(number)]
+    name = "comma" if other == "," else "point"
+    if decimal == "." and len(odd) > _HALF * len(signed):
+        return odd, (
+            f"have a decimal {name}, as {odd[0]}, which {tag} does not write: 1.299 "
+            "would be read wrongly. Give the language of the numbers: --language, for example pt-BR"
         )
-    unread = [value for value in fractions if parse(value, tags).kind == "list"]
-    if len(unread) > _HALF * len(fractions):
-        raise DataError(
-            f"{len(unread):,} of {len(answers.values):,} values of {answers.name}, as {unread[0]}, "
-            f"are no single number in {tags}. Write them without separators"
+    taken = [value for value, number in pairs if _GROUPED[other].fullmatch(number)]
+    if taken and len(odd) > (1 - _MOSTLY) * len(signed):
+        return odd, (
+            f"have a decimal {name}, as {odd[0]}, and {tag} reads {taken[0]} as "
+            f"thousands. Write decimals with {decimal!r}, or numbers in a file with types (Parquet)"
         )
+    unread = [value for value, _ in pairs if not _is_one(value, tag)]
+    if len(unread) > _HALF * len(pairs):
+        return unread, (
+            f"are as {unread[0]}, which is not read as one number in {tag}. Write them without "
+            "separators, and a currency as its sign or code (₱, PHP)"
+        )
+    return (), ""
+
+
+def _is_below(value: str, number: str, tag: str) -> bool:
+    """True if a number with separators is read as less than its digits say."""
+    term = parse(value, tag).term
+    return term is None or term.value != int(re.sub(r"\D", "", number))
+
+
+def _is_one(value: str, tag: str) -> bool:
+    answer = parse(value, tag)
+    return answer.readable and answer.kind != "list"
 
 
 def _columns(rows: Sequence[Row]) -> list[_Column]:
@@ -862,23 +899,30 @@ def _columns(rows: Sequence[Row]) -> list[_Column]:
     names = dict.fromkeys(name for row in flat for name in row)
     columns: list[_Column] = []
     for name in names:
-        values = tuple(_present(row.get(name, "")) for row in flat)
+        cells = [row.get(name, "") for row in flat]
+        values = tuple(map(_present, cells))
         counts = Counter(value for value in values if value)
+        is_typed = all(
+            isinstance(cell, int | float | Digits)
+            for cell, value in zip(cells, values, strict=True)
+            if value
+        )
         if counts and not _NAMELESS.fullmatch(name) and not set(name) & set("{}"):
-            columns.append(_Column(name, values, counts))
+            columns.append(_Column(name, values, counts, is_typed=is_typed))
     return columns
 
 
-def _scalars(row: Row, prefix: str = "", depth: int = 0) -> list[tuple[str, str]]:
+def _scalars(
+    row: Row, prefix: str = "", depth: int = 0
+) -> list[tuple[str, str | bool | int | float]]:
     """List the scalars of a row with their paths: title, left.price, prompts.0.question."""
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str | bool | int | float]] = []
     for name, value in row.items():
         path = f"{prefix}{name}"
         if not str(name).strip():
             continue
         if isinstance(value, str | bool | int | float):
-            text = json.dumps(value) if isinstance(value, bool) else str(value).strip()
-            found.append((path, text))
+            found.append((path, value))
         elif isinstance(value, Mapping) and depth < _DEEP:
             found += _scalars(cast("Row", value), f"{path}.", depth + 1)
         elif isinstance(value, list) and value and depth < _DEEP:
@@ -890,8 +934,9 @@ def _scalars(row: Row, prefix: str = "", depth: int = 0) -> list[tuple[str, str]
     return found
 
 
-def _present(value: str) -> str:
-    return "" if is_missing(value) else value
+def _present(value: str | bool | int | float) -> str:
+    text = json.dumps(value) if isinstance(value, bool) else str(value).strip()
+    return "" if is_missing(text) else text
 
 
 def _escaped(text: str) -> str:

@@ -13,6 +13,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import cast
 
+from pydantic import JsonValue
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -27,7 +28,7 @@ from data_schemas.rows import (
     is_language_tag,
 )
 from data_schemas.verdicts import Verdict, abstain
-from tasks.curation.adapters.mapped import as_language
+from tasks.curation.adapters.mapped import as_language, as_written
 from tasks.curation.first_rows import FIRST, check_rewards
 from tasks.curation.items import Item
 from tasks.curation.readers.missing import is_missing, is_null
@@ -170,22 +171,25 @@ def _verified(
         if columns[role] not in row.fields:
             raise BadRow("missing_field", f"the row has no {columns[role]!r}")
     problem = _problem(row, columns, verifier, language)
-    gold, answer = _value(problem), _cell(row, columns["answer"])
+    gold, answer = _value(problem), _cell(row, columns["answer"], problem.language)
     if not gold:
         raise BadRow("empty_field", f"{columns['gold']!r} is blank")
     whole = answer if answer.startswith(THINK_OPEN) else opening + answer
     (verdict,) = score_batch([problem], [whole])
-    return VerdictRow(row.key, gold, answer, verdict, _math_verify(gold, answer))
+    theirs = (_cell(row, columns[role]) for role in NEEDED)  # which reads points of decimals only
+    return VerdictRow(row.key, gold, answer, verdict, _math_verify(*theirs))
 
 
 def _problem(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> Problem:
-    question, gold, _, own = (_cell(row, columns[role]) for role in COLUMNS)
+    question, own = (_cell(row, columns[role]) for role in ("question", "language"))
+    language = language if is_missing(own) else as_language(own)
+    gold = _cell(row, columns["gold"], language)
     if gold and is_null(gold):
         raise BadRow("empty_field", f"{columns['gold']!r} is {gold!r}, which stands for none")
     return Problem(
         id=row.key,
         domain=Domain.MATHS,
-        language=language if is_missing(own) else as_language(own),
+        language=language,
         messages=(Message(role=Role.USER, content=question or "?"),),
         verifier=verifier,
         answer=canonical_json({"value": gold}).decode(),
@@ -198,8 +202,8 @@ def _value(problem: Problem) -> str:
     return json.loads(problem.answer)["value"]
 
 
-def _cell(row: RawRow, column: str) -> str:
-    """Return a cell as text, of a chat what its turns say.
+def _cell(row: RawRow, column: str, language: str = "en") -> str:
+    """Return a cell as text, of a chat what its turns say, and a number as the language writes it.
 
     Raises:
         BadRow: it is another list, or an object, whose own form in Python nobody answered with.
@@ -209,7 +213,7 @@ def _cell(row: RawRow, column: str) -> str:
         raise BadRow("not_text", f"{column!r} has {other}")
     if _is_chat(value):
         value = "\n".join(turn["content"] for turn in cast("list[dict[str, str]]", value))
-    return str(value).strip()
+    return str(as_written(cast("JsonValue", value), language)).strip()
 
 
 def _is_chat(value: object) -> bool:

@@ -686,12 +686,31 @@ def test_two_answers_are_known_by_what_tells_them_apart(tmp_path: Path, names: t
     assert "" == compared(["question", "answer_a", "answer_b", "answer_c"])
 
 
+def test_points_that_are_decimals_in_some_values_are_not_read_as_thousands_in_others():
+    values = [f"{n / 8}" for n in range(9, 49)]  # 1.125, 1.25, 1.375, 1.5: as pandas writes them
+    rows = [{"pergunta": f"Quanto pesam {n} caixas?", "resposta": v} for n, v in enumerate(values)]
+
+    with pytest.raises(
+        DataError, match=r"have a decimal point, as 1.25, and pt reads 1.125 as tho"
+    ):
+        guess_mapping("pesos", rows, language="pt")
+    typed = [row | {"resposta": float(row["resposta"])} for row in rows]
+    assert "final_answer" == guess_mapping("pesos", typed, language="pt").mapping.verifier
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "message"),
     [
         ("How much are {n} boxes?", "{n}.500", "reads '.' as the sign of decimals.*--language en"),
         ("Quanto custam {n} caixas com o frete?", "{n},500", "reads ',' as the sign of decimals"),
-        ("How much are {n} boxes?", "1,{n},456.50", "are no single number in en"),
+        (
+            "Quanto custam {n} caixas com o frete?",
+            "US$ {n},500",
+            "US. 10,500, in which pt reads ','",
+        ),
+        ("How much are {n} boxes?", "{n}.500 USD", "10.500 USD, in which en reads '.'"),
+        ("How much are {n} boxes?", "1,{n},456.50", "which is not read as one number in en"),
+        ("How much are {n} boxes?", "RD$1,{n}0", "RD.1,100, which is not read as one number in en"),
     ],
 )
 def test_separators_that_could_be_of_another_language_are_asked_about(question, answer, message):

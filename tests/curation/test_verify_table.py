@@ -66,6 +66,19 @@ def test_a_language_or_a_gold_that_is_none_costs_its_row_its_verdict(tmp_path):
         verify([str(file), "--out", str(tmp_path / "other.csv"), "--language", "English"])
 
 
+def test_numbers_by_their_type_have_a_machines_point_in_every_language(tmp_path):
+    file, out = tmp_path / "t.jsonl", tmp_path / "o.csv"
+    pairs = [(1.375, "Resposta: 1,375"), (1.375, "Resposta: 1375"), ("1.375", "1375"), (1.5, 1.5)]
+    rows = [{"question": "Quanto?", "gold": gold, "answer": answer} for gold, answer in pairs]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    verify([str(file), "--language", "pt", "--out", str(out)])
+
+    found = list(csv.DictReader(out.read_text().splitlines()))
+    assert ["1", "0", "1", "1"] == [row["score"] for row in found]
+    assert "1" == found[3]["math_verify"]
+
+
 def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
     file = str(table(tmp_path / "t.jsonl"))
 

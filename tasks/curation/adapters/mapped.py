@@ -25,11 +25,11 @@ from tasks.curation.cleaning.languages import language_among
 from tasks.curation.cleaning.pass_rates import is_rate
 from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
-from tasks.curation.readers.cells import UnreadCell, unread_in
+from tasks.curation.readers.cells import Digits, UnreadCell, unread_in
 from tasks.curation.readers.missing import is_missing, is_null
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow, RawRow, tidy
-from tasks.gym.maths.amounts import written_out
+from tasks.gym.maths.amounts import number_text, written_out
 from tasks.store.files import canonical_json
 
 _OF_TEXTS = ("final_answer", "rule_answer", "choice", "reference_text")
@@ -90,6 +90,9 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         "source_row": row.source_row,
     }
     facets = _facets(mapping, cells)
+    if mapping.verifier in _OF_NUMBERS:
+        language = str(shared["language"])
+        cells = {column: as_written(cell, language) for column, cell in cells.items()}
     items: list[Item] = []
     problem: Problem | None = None
     if mapping.verifier:
@@ -233,7 +236,7 @@ def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
         return ""
     translation = mapping.values.get(column)
     if translation is None:
-        return tidy(value) if isinstance(value, str) else value
+        return tidy(value) if isinstance(value, str) and type(value) is not Digits else value
     if _text(value) not in translation:
         names = ", ".join(translation)
         raise BadRow("unknown_value", f"{_text(value)!r} in column {column!r} is not of {names}")
@@ -255,6 +258,13 @@ def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
             raise BadRow("missing_column", f"{column!r} is not among {', '.join(sorted(fields))}")
     # Cells come from JSON, CSV or parquet, and the adapter's rows are canonical JSON.
     return cast("JsonValue", result)
+
+
+def as_written(cell: JsonValue, language: str) -> JsonValue:
+    """Write a number as the language does, by which a verifier reads it: 1.125 is 1125 in some."""
+    if isinstance(cell, Digits) or (isinstance(cell, float) and math.isfinite(cell)):
+        return number_text(_text(cell), language)
+    return cell
 
 
 def _check_not_blank(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> None:

@@ -38,6 +38,12 @@ class UnreadCell:
         return f"unread: {self.problem}"
 
 
+class Digits(str):
+    """The text of a decimal: a number, whose point is a machine's in every language."""
+
+    __slots__ = ()
+
+
 def canonical_cell(value: object) -> object:  # noqa: PLR0911, C901 - one line a type
     """Return the form of a cell, whose parts are canonical, too."""
     match value:
@@ -48,7 +54,7 @@ def canonical_cell(value: object) -> object:  # noqa: PLR0911, C901 - one line a
                 return value
             return "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
         case Decimal():
-            return f"{value:f}"
+            return Digits(f"{value:f}")
         case datetime.timedelta():
             return f"PT{_seconds(_nanoseconds(value))}S"
         case datetime.datetime() | datetime.date() | datetime.time():

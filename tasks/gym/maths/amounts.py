@@ -36,7 +36,7 @@ _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
 _FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1))
 # Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
 _HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
-_HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zp]|\\?\$)|[đ₫]")
+_HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zhp]|\\?\$)|[đ₫]")
 _HAS_CODE = re.compile(
     rf"(?:[{_LAST}]|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
     rf"\d\s?(?=[{_FIRST}đ₫])(?:{_CODE}|VNĐ|[đ₫])"
@@ -166,6 +166,12 @@ def _thousands(match: re.Match[str]) -> str:
 def written_out(text: str) -> str:
     """Write a machine's exponents as digits: `1e-05` is `0.00001`."""
     return _MACHINE.sub(_written_out, text)
+
+
+def number_text(digits: str, language: str) -> str:
+    """Write a machine's number as a language separates it: `1.125` is `1,125` in Portuguese."""
+    text = written_out(digits)
+    return text.replace(".", ",") if writes_comma(language) else text
 
 
 def _base(language: str) -> str:

@@ -38,7 +38,7 @@ _CURRENCIES = {
     "yen": "¥ JPY yen 円",
     "sterling": "£ GBP",
     "rupee": "₹ INR rupee",
-    "peso": "₱ PHP peso piso",
+    "peso": "₱ PHP Php peso piso",
     "won": "₩ KRW won 원",
     "singapore dollar": "SGD",
     "taiwan dollar": "TWD NTD",
@@ -85,7 +85,7 @@ _CURRENCIES = {
 """Codes of ISO 4217 (2024), signs of Unicode's Sc, and names. Left out are codes that are words or
 functions: ALL, BAM, BOB, CDF, CUP, GEL, MAD, SOS, TOP."""
 CODES = (
-    "Rp",
+    *("Rp", "Php"),
     *(form for forms in _CURRENCIES.values() for form in forms.split() if form[:2].isupper()),
 )
 SIGNED_DOLLARS = {

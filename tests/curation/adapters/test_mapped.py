@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.cleaning.verification import verify
 from tasks.curation.ingest import ingest, raw_files
 from tasks.curation.items import Item
+from tasks.curation.readers.cells import canonical_cell
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import SettingsError
 from tasks.formats.mapping_files import parse_mapping, shipped_mappings
@@ -94,6 +96,39 @@ answer: {value: "{gold}"}
 
     assert isinstance(item.record, Problem)
     assert {"value": "0.00001"} == json.loads(item.record.answer)
+
+
+@pytest.mark.parametrize(
+    ("language", "cell", "gold"),
+    [
+        ("pt", 1.125, "1,125"),
+        ("pt-BR", canonical_cell(Decimal("1.500")), "1,500"),
+        ("id", 1e-05, "0,00001"),
+        ("en", 1.125, "1.125"),
+        ("pt", "1.125", "1.125"),  # a text is written by somebody: 1125
+        ("pt", 12000, "12000"),
+    ],
+)
+def test_a_number_by_its_type_is_written_as_its_language_reads_it(language, cell, gold):
+    text = """
+name: weights
+domain: maths
+language: "{lang}"
+prompt: "{q}"
+verifier: final_answer
+answer: {value: "{kg}"}
+response: "{kg} kg"
+facets: {"pass_rate:m": "{rate}"}
+"""
+    fields = {"lang": language, "q": "Quanto?", "kg": cell, "rate": 0.5}
+
+    problem, shown = mapped(text, fields)
+
+    assert {"value": gold} == json.loads(problem.record.answer)
+    assert f"<think></think>{gold} kg" == shown.response
+    assert {"pass_rate:m": "0.5"} == problem.facets
+    (verdict,) = table.score_batch([problem.record], [shown.response])
+    assert 1.0 == verdict.score
 
 
 def test_a_response_makes_a_demonstration_beside_its_problem():
