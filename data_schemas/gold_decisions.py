@@ -1,9 +1,28 @@
 """What people decide about gold answers that models doubt."""
 
+import re
+from datetime import datetime
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+
+
+def _is_a_date(value: object) -> object:
+    """Refuse digits alone: pydantic 2.14.3 reads "20260102" as seconds, a UTC time in 1970.
+
+    See findings/pydantic_a_day_without_dashes_is_in_1970.sh.
+    """
+    if not isinstance(value, datetime) and not re.match(r"\d{4}-", str(value)):
+        raise ValueError(f"{value} is no date. Write it as in 2026-01-02T03:04:05Z")
+    return value
 
 
 class GoldDecision(StrEnum):
@@ -33,7 +52,9 @@ class Annotation(BaseModel):
     decision: GoldDecision = Field(default=GoldDecision.NONE, description="keep, drop or correct")
     correction: str = Field(default="", description="for correct: the right answer, as in `gold`")
     by: str = Field(default="", description="who decided")
-    at: AwareDatetime | None = Field(default=None, description="when: ISO 8601 with a time zone")
+    at: Annotated[AwareDatetime, BeforeValidator(_is_a_date)] | None = Field(
+        default=None, description="when: ISO 8601 with a time zone"
+    )
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:

@@ -52,6 +52,8 @@ def test_what_is_undecided_is_skipped_and_the_rest_is_read_back(tmp_path):
         ({"decision": "correct", "correction": SHOWN.gold, **SIGNED}, "decide keep"),
         ({"decision": "maybe", **SIGNED}, "decision: Input should be"),
         ({"decision": "keep", "by": "Ana", "at": "2026-01-02T03:04:05"}, "at: .*timezone"),
+        ({"decision": "keep", "by": "Ana", "at": "20260102"}, "at: .*20260102 is no date"),
+        ({"decision": "keep", "by": "Ana", "at": 20260102}, "at: .*20260102 is no date"),
     ],
 )
 def test_an_incomplete_decision_is_refused_with_its_line(tmp_path, change, message):
