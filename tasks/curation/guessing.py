@@ -16,7 +16,7 @@ from typing import cast
 from data_schemas.mappings import TEXT, ColumnMapping
 from data_schemas.pass_rates import ANNOTATOR
 from data_schemas.rows import Domain, Parent, is_language_tag, language_tag
-from tasks.curation.adapters.chats import read_chat, turns_of
+from tasks.curation.adapters.chats import Chat, read_chat, turns_of
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.lettered import LETTERS, find_options
@@ -112,6 +112,13 @@ _SYSTEM = re.compile("system(?:_prompt|_message)?|sistema?|系[統统]")
 """Whole names of columns of system messages: an `operating_system` is none."""
 _THOUGHTS = re.compile("reasoning(?:_content)?|thinking|thoughts?|chain_of_thought|cot|rationale")
 """Whole names of columns of a thought in front of the answer."""
+_VERDICT = re.compile(
+    r"label|kto_tag|(?:is_)?(?:correct|right|desirable|accepted|approved|chosen|preferred)|"
+    "thumbs_?up"
+)
+"""Whole names of columns that say whether an answer is good, if they hold booleans (KTO)."""
+_RULED = frozenset(("accept", "reject", "ignore"))
+"""What annotators say of a label (Prodigy)."""
 _LANGUAGE_NAMES = {
     "en": "english inggris bahasa_inggris inglés inglês ingles tiếng_anh อังกฤษ ภาษาอังกฤษ 英文 英語",
     "id": "indonesian indonesia bahasa_indonesia",
@@ -342,8 +349,9 @@ def guess_mapping(
     thoughts = [c for c in own if c.is_called(_THOUGHTS) and c.is_free_text and c.fill >= _MOSTLY]
     taken = (*spoken, *signed, *systems, *thoughts)
     rest = [one for one in columns if one not in taken and not one.is_identity]
-    draft = None if label else _chat(rows) or _examination(rows, rest)
+    draft = None if label else _chat(rows, rest) or _examination(rows, rest)
     draft = draft or _draft(name, rest, by_name.get(label), list(by_name))
+    _check_not_judged(name, columns, draft)
     draft = _framed(draft, systems, thoughts)
     values, remarks = dict(draft.values), list(draft.remarks)
     texts = draft.texts or tuple(
@@ -393,6 +401,8 @@ class _Draft:
     """Columns of the options, if these are letters."""
     texts: tuple[str, ...] = ()
     """What is asked in each row, if the table is a chat."""
+    is_chat: bool = False
+    """Whether the response is the last turn of a chat."""
     has_system: bool = False
     """Whether turns of a chat begin with a system message."""
 
@@ -432,8 +442,11 @@ def _draft(
     )
 
 
-def _chat(rows: Sequence[Row]) -> _Draft | None:
-    """Return the template of a chat: a list of messages, all of which are read."""
+def _chat(rows: Sequence[Row], columns: Sequence[_Column]) -> _Draft | None:
+    """Return the templates of a chat, a list of messages, all of which are read.
+
+    A chat that ends before the response (verl, TRL) is a question, whose answer a column has.
+    """
     for column in rows[0]:
         cell = next((row[column] for row in rows if row.get(column)), None)
         value = turns_of(cell)
@@ -443,29 +456,53 @@ def _chat(rows: Sequence[Row]) -> _Draft | None:
         if not {"role", "from"} & first.keys() or set(column) & set("{}"):
             continue
         whole = f"{{{column}}}"
-        fields = {"domain": Domain.GENERAL, "prompt": whole, "response": whole}
-        chats = [_turns(row.get(column), column) for row in rows]
-        return _Draft(
-            fields,
-            texts=tuple(
-                "\n".join(text for who, text in turns if who != "system") for turns in chats
-            ),
-            has_system=any(turns and turns[0][0] == "system" for turns in chats),
-        )
+        chats = [_read(row.get(column), column) for row in rows]
+        turns = [chat.messages if chat else [] for chat in chats]
+        texts = tuple(map(_asked, turns))
+        others = [c for c in columns if c.name.partition(".")[0] != column]
+        answers = [c for c in others if c.is_named("answer") and c.fill >= _HALF]
+        answers = [c for c in answers if len(c.counts) > 1]
+        answers.sort(key=lambda c: not c.is_amount)
+        if answers and not any(chat and chat.response for chat in chats):
+            asked = _Column(column, texts, Counter(filter(None, texts)))
+            draft = _answered(asked, answers[0], columns=(), remarks=())
+        else:
+            fields = {"domain": Domain.GENERAL, "prompt": whole, "response": whole}
+            draft = _Draft(fields, is_chat=True)
+        has_system = any(one[:1] and one[0].get("role") == "system" for one in turns)
+        return replace(draft, texts=texts, has_system=has_system)
     return None
 
 
-def _turns(cell: object, column: str) -> list[tuple[str, str]]:
-    """Return who says what before the response of a chat; nothing of one that is not read."""
+def _read(cell: object, column: str) -> Chat | None:
+    """Read a chat; None if it cannot be read."""
     try:
-        chat = read_chat(turns_of(cell), column)
+        return read_chat(turns_of(cell), column)
     except (BadRow, ValueError):
-        return []
-    return (
-        [(str(one.get("role")), str(one.get("content", ""))) for one in chat.messages]
-        if chat
-        else []
-    )
+        return None
+
+
+def _asked(turns: Sequence[Mapping[str, object]]) -> str:
+    """Return what turns say without the system message."""
+    return "\n".join(str(one.get("content", "")) for one in turns if one.get("role") != "system")
+
+
+def _check_not_judged(name: str, columns: Sequence[_Column], draft: "_Draft") -> None:
+    """Refuse answers of which a column says that some are wrong: all would be learned.
+
+    Raises:
+        DataError: names the column.
+    """
+    for column in columns:
+        values = {value.casefold() for value in column.counts}
+        is_verdict = column.is_boolean and column.is_called(_VERDICT)
+        if column.name == draft.label or not (is_verdict or (len(values) > 1 and values <= _RULED)):
+            continue
+        raise DataError(
+            f"{name}: {column.name} says of each row whether its answer is right or wanted, and "
+            "answers that are not would be learned, too. Keep the rows that are, or give "
+            f"--label {column.name} to ask for it"
+        )
 
 
 def _framed(draft: "_Draft", systems: Sequence[_Column], thoughts: Sequence[_Column]) -> "_Draft":
@@ -474,7 +511,7 @@ def _framed(draft: "_Draft", systems: Sequence[_Column], thoughts: Sequence[_Col
     if systems and not draft.has_system:
         fields["system"] = f"{{{systems[0].name}}}"
     # The response of a chat is its last turn, with a thought of its own.
-    if thoughts and not draft.texts:
+    if thoughts and not draft.is_chat:
         fields["response"] = f"<think>{{{thoughts[0].name}}}</think>{fields['response']}"
     return replace(draft, fields=fields)
 

@@ -603,6 +603,77 @@ def test_a_chat_of_parts_is_drafted_and_its_language_is_that_of_what_is_asked(tm
     assert 40 == len(list(one.items()))
 
 
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({"reward_model": {"style": "rule", "ground_truth": "{n}"}}, "reward_model.ground_truth"),
+        ({"solution": "{n}"}, "solution"),
+        ({"reference_answer": {"value": "{n}"}}, "reference_answer.value"),
+    ],
+)
+def test_a_chat_that_ends_before_the_response_is_a_question(fields, answer):
+    turns = [
+        {"role": "system", "content": "Think."},
+        {"role": "user", "content": "How many pens are there in {n} boxes of one?"},
+    ]
+    texts = [json.dumps({"prompt": turns} | fields).replace("{n}", str(n)) for n in range(10, 40)]
+    rows = [json.loads(text) for text in texts]
+
+    mapping = guess_mapping("sums", rows).mapping
+
+    assert ("{prompt}", "en", "final_answer") == (
+        mapping.prompt,
+        mapping.language,
+        mapping.verifier,
+    )
+    assert {"value": f"{{{answer}}}"} == mapping.answer
+    problem = read_mapped(mapping, RawRow("s-1", "0" * 64, rows[0]))[0].record
+    assert ["system", "user"] == [turn.role.value for turn in problem.messages]
+    assert '{"value":"10"}' == problem.answer
+
+
+def test_a_completion_of_turns_is_the_response_to_a_prompt_of_turns():
+    rows = [
+        {
+            "prompt": [{"role": "user", "content": f"What is in box {n} of the shop?"}],
+            "completion": [{"role": "assistant", "content": f"There are {n} pens in it."}],
+        }
+        for n in range(30)
+    ]
+
+    mapping = guess_mapping("pairs", rows).mapping
+
+    assert ("{prompt}", "{completion.0.content}") == (mapping.prompt, mapping.response)
+    shown = read_mapped(mapping, RawRow("p-1", "0" * 64, rows[7]))[0].record
+    assert "<think></think>There are 7 pens in it." == shown.response
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("label", (True, False)),
+        ("kto_tag", ("true", "false")),
+        ("is_correct", (1, 0)),
+        ("ruling", ("accept", "reject")),
+    ],
+)
+def test_answers_of_which_a_column_says_that_some_are_wrong_are_not_learned(name, values):
+    turns = [{"role": "user", "content": "Is it dry?"}, {"role": "assistant", "content": "It is."}]
+    pairs = [
+        {"prompt": f"How do I clean shoe {n}?", "completion": f"With soap, {n} times."}
+        | {name: values[n % 2]}
+        for n in range(30)
+    ]
+    chats = [{"messages": turns, name: values[n % 2]} for n in range(30)]
+
+    for rows in (pairs, chats):
+        with pytest.raises(DataError, match=f"{name} says of each row whether its answer is right"):
+            guess_mapping("answers", rows)
+    kept = [row for row in pairs if row[name] == values[0]]
+    assert "{completion}" == guess_mapping("answers", kept).mapping.response
+    assert name == guess_mapping("answers", pairs, label=name).label
+
+
 def test_a_chat_is_known_although_its_first_row_is_null():
     chat = [{"from": "human", "value": "Size?"}, {"from": "gpt", "value": "41"}]
     rows = [{"conversations": chat if n else None} for n in range(9)]

@@ -142,6 +142,9 @@ def _message(turn: Mapping[str, object], where: str) -> dict[str, object]:
     role, content = rest.pop(speaker, None), rest.pop(text, None)
     if isinstance(role, str):
         role = _SPEAKERS.get(role, role)
+    if role not in list(Role):
+        detail = f"{where}.{speaker} is {role!r}; a turn is of {', '.join(Role)}"
+        raise BadRow("bad_role", f"{detail}, or of {', '.join(_SPEAKERS)}")
     for key in _TRAINED:
         if rest.pop(key, 0) not in (0, 1):
             raise _unread(where, key, f"it is {turn[key]!r}, and a turn is trained or not")

@@ -16,7 +16,8 @@ _REASONING = (Domain.MATHS, Domain.CODE, Domain.INSTRUCTION)
 """Domains whose demonstrations teach the reasoning parent, unless a row says otherwise."""
 COMPARISON = "comparison"
 """Reason for which a row is refused that compares answers."""
-_PREFERENCE = ("chosen", "rejected")
+_PREFERENCES = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"))
+"""Names of most trainers, and of OpenAI's fine-tuning."""
 # "response1", "output_2", "answer_b", "completion_j": PandaLM, LLMBar, arenas, StackExchange pairs.
 _ONE_OF_TWO = re.compile(r"((?:answer|completion|generation|output|reply|response)_?)([0-9a-k])")
 _PAIRS = ("ab", "01", "12", "jk")
@@ -132,8 +133,9 @@ def prompt_jsonl(row: RawRow, source: str = "prompt_jsonl") -> list[Item]:
 def compared(fields: Iterable[str]) -> str:
     """Name the columns of two answers of one task; '' if there are none, or more than two."""
     names = {name.casefold(): name for name in fields}
-    if all(name in names for name in _PREFERENCE):
-        return " and ".join(names[name] for name in _PREFERENCE)
+    for preference in _PREFERENCES:
+        if all(name in names for name in preference):
+            return " and ".join(names[name] for name in preference)
     marks: dict[str, set[str]] = {}
     for name in names:
         if match := _ONE_OF_TWO.fullmatch(name):

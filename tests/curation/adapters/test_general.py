@@ -48,9 +48,12 @@ def test_the_last_turn_of_a_chat_is_the_response_and_its_answer_verifies_it(layo
     ("turns", "message"),
     [
         (["3+4?"], "a turn is str, not an object"),
-        ([{"role": "critic", "content": "3+4?"}], "Input should be 'system', 'user'"),
+        (
+            [{"role": "critic", "content": "3+4?"}],
+            "messages.0.role is 'critic'; a turn is of system, user",
+        ),
         ("[", "Expecting value"),
-        ([{}], "Field required"),
+        ([{}], "messages.0.role is None"),
         ([{"from": "human"}], "Field required"),
     ],
 )
@@ -65,7 +68,13 @@ def test_a_chat_of_another_form_is_refused(turns, message):
 
 
 @pytest.mark.parametrize(
-    "pair", [("response1", "response2"), ("output_1", "output_2"), ("chosen", "rejected")]
+    "pair",
+    [
+        ("response1", "response2"),
+        ("output_1", "output_2"),
+        ("chosen", "rejected"),
+        ("preferred_output", "non_preferred_output"),
+    ],
 )
 def test_a_comparison_of_answers_is_refused_with_what_it_trains(pair):
     row = {"prompt": "Sell this lamp.", "domain": "open_text", "language": "en"}
