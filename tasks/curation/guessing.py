@@ -183,10 +183,9 @@ _GROUPED = {
 _NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}.*")
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _SIGN = rf"(?:{CURRENCY}|[A-Z]{{0,3}}\$)\.?"
-# "Rp 12.345", "R$ 1.299,90", "1.299.000 đ", "12 %", "1/3".
+# "\\frac{1}{2}", "Rp 12.345", "R$ 1.299,90", "1.299.000 đ", "12 %", "1/3".
 _AMOUNT = re.compile(
-    rf"{_NUMBER.pattern}(?:\s?%|/[1-9]\d*)?|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}",
-    re.IGNORECASE,
+    rf".*\\[A-Za-z]+.*|{_NUMBER.pattern}(?:\s?%|/[1-9]\d*)?|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}"
 )
 # "123 kg", "12 of them".
 _NUMBERED = re.compile(rf"{_NUMBER.pattern}(?!\w).*")
@@ -274,8 +273,10 @@ class _Column:
 
     @property
     def is_amount(self) -> bool:
-        """True for numbers, also with a currency, in per cent, and for fractions."""
-        return self.is_number or (bool(self.counts) and self.share(_AMOUNT) >= _MOSTLY)
+        """True for numbers, also with a currency, in per cent, for fractions and for formulas."""
+        if self.is_number or not self.counts or self.is_free_text:
+            return self.is_number
+        return self.share(_AMOUNT) >= _MOSTLY
 
     @property
     def _is_code(self) -> bool:
@@ -447,7 +448,7 @@ def _chat(rows: Sequence[Row], columns: Sequence[_Column]) -> _Draft | None:
 
     A chat that ends before the response (verl, TRL) is a question, whose answer a column has.
     """
-    for column in rows[0]:
+    for column in dict.fromkeys(name for row in rows for name in row):
         cell = next((row[column] for row in rows if row.get(column)), None)
         value = turns_of(cell)
         if not isinstance(value, list) or not value or not isinstance(value[0], Mapping):
@@ -460,9 +461,7 @@ def _chat(rows: Sequence[Row], columns: Sequence[_Column]) -> _Draft | None:
         turns = [chat.messages if chat else [] for chat in chats]
         texts = tuple(map(_asked, turns))
         others = [c for c in columns if c.name.partition(".")[0] != column]
-        answers = [c for c in others if c.is_named("answer") and c.fill >= _HALF]
-        answers = [c for c in answers if len(c.counts) > 1]
-        answers.sort(key=lambda c: not c.is_amount)
+        answers = _answers(others)
         if answers and not any(chat and chat.response for chat in chats):
             asked = _Column(column, texts, Counter(filter(None, texts)))
             draft = _answered(asked, answers[0], columns=(), remarks=())
@@ -575,8 +574,21 @@ def _examination(rows: Sequence[Row], columns: Sequence[_Column]) -> _Draft | No
         options=options,
         lettered=found.options,
         values={} if is_plain else {found.key: dict(found.values)},
-        remarks=(f"{found.key} names the right one of {len(options)} options.",),
+        remarks=(
+            f"{found.key} names the right one of {len(options)} options.",
+            *_fewer(rows, found.options),
+        ),
     )
+
+
+def _fewer(rows: Sequence[Row], options: Sequence[str]) -> list[str]:
+    """Say how many rows have not all of the options, if these are a list."""
+    path, _, place = options[-1].rpartition(".")
+    if not place.isdecimal():
+        return []
+    count = sum(0 < _length(row, path) < len(options) for row in rows)
+    words = f"{path} has less than {len(options)} parts in {count:,} of {len(rows):,} rows"
+    return [f"{words}; they are left out."] if count else []
 
 
 def _pair(
@@ -584,7 +596,7 @@ def _pair(
 ) -> tuple[_Column, _Column] | None:
     """Return the columns of a question and its answer."""
     asks = [c for c in columns if c.is_named("question") and c.fill >= _HALF]
-    answers = [c for c in columns if c.is_named("answer") and c.fill >= _HALF and c not in asks]
+    answers = _answers([c for c in columns if c not in asks])
     few = {column.name for column, points in labels if points > 0}
     free = [column for column in columns if column.is_free_text]
     if asks and answers and answers[0].name not in few:
@@ -604,6 +616,20 @@ def _pair(
     return None
 
 
+def _answers(columns: Sequence[_Column]) -> list[_Column]:
+    """Return columns that are called an answer, one of each object: first what verifies the others.
+
+    That is an amount beside a `solution`; but of a text and where it starts (SQuAD) the text, and
+    of a turn its content and not its role, which is the same in all rows.
+    """
+    named = [c for c in columns if c.is_named("answer") and c.fill >= _HALF]
+    firsts: dict[str, _Column] = {}
+    for column in sorted(named, key=lambda c: (len(c.counts) == 1, c.is_number)):
+        firsts.setdefault(column.name.partition(".")[0], column)
+    first = [c for c in named if c in firsts.values()]
+    return sorted(first, key=lambda c: not c.is_amount)
+
+
 def _answered(
     ask: _Column, answer: _Column, columns: Sequence[_Column], remarks: tuple[str, ...]
 ) -> _Draft:
@@ -618,7 +644,10 @@ def _answered(
             words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"
             remarks = (*remarks, f"{words}: verifier final_answer would.")
         return _Draft(fields | {"domain": Domain.GENERAL}, asked, remarks=remarks)
-    gold = {"answer": {"value": f"{{{answer.name}}}"}, "response": f"Answer: {{{answer.name}}}"}
+    worked = [c for c in columns if c.is_named("answer") and c.is_free_text and c is not answer]
+    shown = worked[0].name if worked and worked[0].fill >= _MOSTLY else ""
+    response = f"{{{shown}}}" if shown else f"Answer: {{{answer.name}}}"
+    gold = {"answer": {"value": f"{{{answer.name}}}"}, "response": response}
     maths = {"domain": Domain.MATHS, "verifier": "final_answer"}
     return _Draft(fields | maths | gold, asked, numbers=answer.name, remarks=remarks)
 
@@ -696,7 +725,12 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
 def _label_notes(label: _Column, spellings: Mapping[str, Sequence[str]]) -> list[str]:
     """Say what was made of labels, and which may be none."""
     notes: list[str] = []
-    if doubtful := [option for option in spellings if is_doubtful(option)]:
+    if odd := [value for value in label.counts if label.classes and value not in label.classes]:
+        rows = sum(label.counts[value] for value in odd)
+        notes.append(f"{_listed(odd, 3)} ({rows:,} rows) is no class; they are left out.")
+    is_counted = label.is_number and any(value not in ("-1", "0", "1") for value in label.counts)
+    doubtful = [one for one in spellings if is_doubtful(one) or (is_counted and one == "-1")]
+    if doubtful:
         rows = sum(label.counts[raw] for option in doubtful for raw in spellings[option])
         notes.append(
             f"{_listed(doubtful, 3)} ({rows:,} rows) may stand for no label: remove it from "
@@ -719,6 +753,8 @@ def _spellings(label: _Column) -> dict[str, list[str]]:
     """
     groups: dict[str, Counter[str]] = {}
     for value, count in label.counts.items():
+        if label.classes and value not in label.classes:
+            continue  # -1, as `datasets` writes what has no label
         said = label.classes.get(value, value)
         bare = said.strip(_QUOTES).strip() or said
         seen = "".join(char for char in bare if unicodedata.category(char) != "Cf")

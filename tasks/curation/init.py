@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -23,7 +24,7 @@ from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows
-from tasks.curation.guessing import guess_mapping, header_fault
+from tasks.curation.guessing import Guess, guess_mapping, header_fault
 from tasks.curation.items import Item
 from tasks.curation.readers.class_names import classes_in
 from tasks.curation.readers.missing import is_missing
@@ -142,7 +143,7 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
         lost = f". {_lost(unread, len(read))}" if unread and rows else ""
         raise SettingsError(f"{error}{lost}") from error
     first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))
-    remarks = (*guess.remarks, *first.lost, *first.unchecked)
+    remarks = (*guess.remarks, *first.lost, *first.unchecked, *_left_out(guess, path, rows))
     if unread:
         remarks += (f"{_lost(unread, len(read))}.",)
     return Draft(path, rows, guess.mapping, remarks=remarks, label=guess.label)
@@ -151,6 +152,25 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
 def _lost(unread: Sequence[UnreadableRow], count: int) -> str:
     problem = unread[0].problem
     return f"{len(unread):,} of {count:,} rows cannot be read: {problem.reason}"
+
+
+def _left_out(guess: Guess, path: Path, rows: Sequence[RawRow]) -> list[str]:
+    """Say why some of the first rows become nothing; of blank cells the guess has said so."""
+    reasons, details = Counter[str](), dict[str, str]()
+    for row in rows[:FIRST_ROWS]:
+        if guess.label and not _is_present(row, guess.label):
+            continue
+        try:
+            read_mapped(guess.mapping, row, language_in(path))
+        except BadRow as error:
+            reasons[error.reason] += 1
+            details.setdefault(error.reason, error.detail)
+    return [
+        f"{count:,} of the first {len(rows[:FIRST_ROWS]):,} rows are left out: {reason}, "
+        f"{details[reason]}."
+        for reason, count in reasons.items()
+        if reason != "empty_field"
+    ]
 
 
 def _adapter_of(rows: Sequence[RawRow]) -> str:

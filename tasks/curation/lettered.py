@@ -6,6 +6,7 @@ a letter, or a number from 0 or 1.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -17,6 +18,10 @@ Row = Mapping[str, object]
 
 LETTERS = "ABCDEFGHIJ"
 _LEAST = 2
+_FIRST = 1000
+"""Rows whose commonest number of options is that of the table."""
+_MOSTLY = 0.95
+"""Share of rows whose key is one of these options."""
 # "A", "option_b", "optionC", "choice 1".
 _MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J]))(?P<letter>[A-Ja-j])")
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
@@ -45,10 +50,12 @@ def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
     Raises:
         DataError: the key counts from 0 or from 1, and its values do not tell which.
     """
-    for options in _candidates(rows[0]):
+    first = rows[:_FIRST]
+    names = dict.fromkeys(name for row in first for name in row)
+    for options, _ in Counter(one for row in first for one in _candidates(row)).most_common():
         taken = {path.partition(".")[0] for path in options}
-        for key in (name for name in rows[0] if name not in taken and _KEY.search(name)):
-            entries = {_text(row.get(key)) for row in rows} - {""}
+        for key in (name for name in names if name not in taken and _KEY.search(name)):
+            entries = Counter(text for row in rows if (text := _text(row.get(key))))
             if entries and (values := _letters(key, entries, len(options))):
                 return LetteredOptions(options, key, values)
     return None
@@ -92,15 +99,21 @@ def _text(value: object) -> str:
     return "" if value is None or isinstance(value, list | dict) else str(value).strip()
 
 
-def _letters(key: str, entries: set[str], count: int) -> dict[str, str]:
-    """Return which letter each value of a key means; nothing if it is no key of these options."""
+def _letters(key: str, entries: Mapping[str, int], count: int) -> dict[str, str]:
+    """Return which letter each value of a key means; nothing if it is no key of these options.
+
+    A key may have letters in some rows and numbers in others, as ARC's, and a few rows that have
+    more options than the others may have other letters.
+    """
     own = LETTERS[:count]
     bare = {value: value.strip("(). ").upper() for value in entries}
-    if all(len(one) == 1 and one in own for one in bare.values()):
-        return dict(sorted(bare.items()))
-    if not all(value.isdecimal() for value in entries):
+    letters = {value: one for value, one in bare.items() if len(one) == 1 and one in own}
+    numbers = sorted(int(value) for value in entries if value.isdecimal())
+    others = sum(n for one, n in entries.items() if one not in letters and not one.isdecimal())
+    if others > (1 - _MOSTLY) * sum(entries.values()) or not (letters or numbers):
         return {}
-    numbers = sorted(map(int, entries))
+    if not numbers:
+        return dict(sorted(letters.items()))
     if numbers[-1] > count or (numbers[0] == 0 and numbers[-1] == count):
         return {}
     if numbers[0] > 0 and numbers[-1] < count:
@@ -110,4 +123,6 @@ def _letters(key: str, entries: set[str], count: int) -> dict[str, str]:
             "(tasks/curation/README.md), with `values` that say which letter each one is"
         )
     first = 0 if numbers[0] == 0 else 1
-    return {str(n): own[n - first] for n in range(first, count + first)}
+    return {str(n): own[n - first] for n in range(first, count + first)} | dict(
+        sorted(letters.items())
+    )

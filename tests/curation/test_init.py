@@ -648,6 +648,54 @@ def test_a_completion_of_turns_is_the_response_to_a_prompt_of_turns():
     assert "<think></think>There are 7 pens in it." == shown.response
 
 
+def test_what_verifies_an_answer_is_its_gold_and_what_works_it_out_the_response():
+    golds = ["-{n}", "\\frac{{{n}}}{{2}}", "{n}\\pi"]
+    rows = [
+        {
+            "problem": f"Which number is at place {n} of the list that we have made?",
+            "solution": f"We look at place {n} of the list. It says ${golds[n % 3].format(n=n)}$.",
+            "answer": golds[n % 3].format(n=n),
+        }
+        for n in range(60)
+    ]
+
+    mapping = guess_mapping("maths", rows).mapping
+
+    assert ("final_answer", "{solution}") == (mapping.verifier, mapping.response)
+    assert {"value": "{answer}"} == mapping.answer
+    spans = [
+        {"question": f"What is in box {n}?", "answers": {"answer_start": [n], "text": [f"pen {n}"]}}
+        for n in range(60)
+    ]
+    assert "{answers.text.0}" == guess_mapping("spans", spans).mapping.response
+
+
+def test_a_number_of_no_class_is_no_label():
+    rows = [{"text": f"The shoe number {n} is red.", "label": n % 3 - 1} for n in range(60)]
+
+    guess = guess_mapping("views", rows, classes={"label": ["bad", "good"]})
+
+    assert ("bad", "good") == guess.mapping.options
+    assert {"label": {"0": "bad", "1": "good"}} == guess.mapping.values
+    assert "-1 (20 rows) is no class; they are left out." in guess.remarks
+    unsaid = guess_mapping("views", [row | {"label": row["label"] * 2} for row in rows[1:]])
+    assert not any("may stand for no label" in one for one in unsaid.remarks)
+    counted = [row | {"label": n % 4 - 1} for n, row in enumerate(rows)]
+    assert "-1 (15 rows) may stand for no label" in guess_mapping("views", counted).remarks[1]
+
+
+def test_rows_that_become_nothing_are_counted_with_their_reason(tmp_path: Path):
+    path = tmp_path / "answers.jsonl"
+    rows = [
+        {"question": f"Where is box {n}?", "answers": [f"Here, {n}."] * (n % 3)} for n in range(9)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    assert "3 of the first 9 rows are left out: missing_column, 'answers.0' is" in str(
+        draft(path, language="en").remarks
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "values"),
     [

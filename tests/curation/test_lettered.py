@@ -68,3 +68,23 @@ def test_a_key_of_numbers_that_may_count_from_0_or_1_is_asked_about():
 )
 def test_other_columns_are_no_options(row: dict[str, object]):
     assert find_options([row] * 9) is None
+
+
+def test_the_commonest_number_of_options_is_that_of_the_table():
+    letters = ["A", "B", "C", "D", "1", "2", "3", "4"]
+    rows = [
+        {
+            "question": f"What is in box {n}?",
+            "choices": {"text": ["pen", "cup", "bag", "hat"][: 4 if n else 3]},
+            "answerKey": letters[n % 8] if n else "A",
+        }
+        for n in range(40)
+    ]
+
+    found = find_options([*rows, rows[1] | {"answerKey": "E"}])
+
+    assert found is not None
+    assert "choices.text.3" == found.options[-1]
+    assert {"1": "A", "4": "D", "B": "B"}.items() <= found.values.items()
+    remarks = guess_mapping("arc", rows).remarks
+    assert "choices.text has less than 4 parts in 1 of 40 rows; they are left out." in remarks
