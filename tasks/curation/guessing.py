@@ -36,6 +36,8 @@ Row = Mapping[str, object]
 
 _MOST_OPTIONS = 30
 _LEAST_ROWS_PER_OPTION = 3
+_RARE = 50
+"""Rows of a table in which a label of one row is an exception."""
 _LONG_OPTION = 40
 """Characters above which a value is no label."""
 _MOSTLY = 0.95
@@ -735,6 +737,16 @@ def _label_notes(label: _Column, spellings: Mapping[str, Sequence[str]]) -> list
         notes.append(
             f"{_listed(doubtful, 3)} ({rows:,} rows) may stand for no label: remove it from "
             "options, and such rows are left out."
+        )
+    total = sum(label.counts.values())
+    if total > _RARE and (
+        rare := [
+            one for one, raw in spellings.items() if sum(map(label.counts.__getitem__, raw)) == 1
+        ]
+    ):
+        notes.append(
+            f"Labels of a single row: {_listed(rare, 3)}. Is that row a header or a note? Remove "
+            "them from options, and such rows are left out."
         )
     if label.classes:
         notes.append(f"The file says what the numbers of {label.name} stand for.")

@@ -26,6 +26,7 @@ from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows
 from tasks.curation.guessing import Guess, guess_mapping, header_fault
 from tasks.curation.items import Item
+from tasks.curation.readers.cells import unread_in
 from tasks.curation.readers.class_names import classes_in
 from tasks.curation.readers.missing import is_missing
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
@@ -140,7 +141,7 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
         cells = [row.cells for row in rows]
         guess = guess_mapping(_name(path), cells, label, language, classes_in(path))
     except DataError as error:
-        lost = f". {_lost(unread, len(read))}" if unread and rows else ""
+        lost = f". {_lost(unread, len(read))}" if unread and rows else _odd(rows)
         raise SettingsError(f"{error}{lost}") from error
     first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))
     remarks = (*guess.remarks, *first.lost, *first.unchecked, *_left_out(guess, path, rows))
@@ -151,7 +152,18 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
 
 def _lost(unread: Sequence[UnreadableRow], count: int) -> str:
     problem = unread[0].problem
-    return f"{len(unread):,} of {count:,} rows cannot be read: {problem.reason}"
+    return f"{len(unread):,} of {count:,} rows cannot be read: {problem.reason}, {problem.detail}"
+
+
+def _odd(rows: Sequence[RawRow]) -> str:
+    """Say what may hide the columns of a table of which nothing can be guessed."""
+    if len(rows) == 1 and any(isinstance(cell, Mapping | list) for cell in rows[0].cells.values()):
+        return (
+            ". The file is one row: write an object a line (pandas: orient='records', lines=True)"
+        )
+    unread = (unread_in(cell) for row in rows for cell in row.cells.values())
+    first = next((one for one in unread if one), None)
+    return f". A cell is not read: {first.problem}" if first else ""
 
 
 def _left_out(guess: Guess, path: Path, rows: Sequence[RawRow]) -> list[str]:

@@ -20,7 +20,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_schemas.json_text import each_key_once, refuse_constant
+from data_schemas.json_text import each_key_once
 from tasks.curation.readers.cells import column_cells, unread_in
 from tasks.curation.readers.letters import other_encoding
 from tasks.curation.readers.spreadsheets import read_workbook
@@ -49,6 +49,8 @@ _BATCH = 1024
 """Rows of a parquet file that are read at once."""
 _ENCODING_SAMPLE = 2**16
 """First bytes of a file of which the encoding is told."""
+_SHOWN_NAMES = 3
+"""Names of a header that are shown beside a row that does not fit it."""
 _MAGIC = {
     b"\x1f\x8b": ".gz",
     b"\x28\xb5\x2f\xfd": ".zst",
@@ -61,6 +63,18 @@ _FORMATS = {
     b"\xd0\xcf\x11\xe0": "a workbook of Excel before 2007. Save it as .xlsx",
 }
 """First bytes of what is read under another name, or can be."""
+
+
+_REMEDIES = {
+    (".json", ".ndjson"): "If each line is an object, let its name end in .jsonl; of one list make "
+    "lines: jq -c '.[]'",
+    (".xls", ".xlsm", ".xlsb", ".ods", ".numbers"): "Save it as .xlsx",
+    (".zip", ".tar", ".tgz", ".7z", ".rar"): "Unpack it first",
+    (".arrow", ".feather"): "Write it as Parquet: Dataset.from_file(NAME).to_parquet(...) of "
+    "`datasets`",
+    (".txt", ".dat", ".psv"): "If it is a table with a header, let its name end in .csv or .tsv",
+}
+"""What to do with files of other suffixes."""
 
 
 UNREADABLE = frozenset(
@@ -310,7 +324,9 @@ def check_readable(path: Path) -> None:
         DataError: the format is unknown, or differs from the suffix, or two columns have one name.
     """
     if not has_suffix(path.name):
-        raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. Convert it first.")
+        end = path.suffix.lower()
+        remedy = next((do for ends, do in _REMEDIES.items() if end in ends), "Convert it first")
+        raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. {remedy}.")
     try:
         if is_pointer(path):
             raise DataError(f"{path} is a pointer of Git LFS and not the file: git lfs pull")
@@ -347,6 +363,8 @@ def _other_json(start: bytes) -> str:
     if text[:1] == b"[":
         return "one JSON list and not an object a line. Convert it: jq -c '.[]'"
     first, _, others = text.partition(b"\n")
+    if first.rstrip().endswith(b"},") and others.strip():
+        return "of objects that commas divide. Remove these: sed 's/,[[:space:]]*$//'"
     is_split = first.strip() == b"{" and others.strip()
     return "one JSON object over several lines. Convert it: jq -c ." if is_split else ""
 
@@ -435,7 +453,11 @@ def _named(names: Sequence[str], cells: Sequence[object]) -> dict[str, object] |
             bad = BadRow("repeated_header", "the row has the names of the columns")
             return UnreadablePlace(sha256_bytes(ascii(cells).encode()), bad)
         return dict(zip(names, cells, strict=True))
-    detail = f"the row has {len(cells)} cells and the header {len(names)}"
+    header = ", ".join(map(repr, names[:_SHOWN_NAMES])) + ", ..." * (len(names) > _SHOWN_NAMES)
+    detail = f"the row has {len(cells)} cells, and the header, its file's first line, {len(names)}"
+    detail += f": {header}"
+    if len(cells) == len(names) + 1 and not str(cells[-1]).strip():
+        detail += ". Remove the delimiter at the ends of lines"
     return UnreadablePlace(sha256_bytes(ascii(cells).encode()), BadRow("malformed_csv", detail))
 
 
@@ -521,4 +543,5 @@ def _parse(payload: bytes) -> Mapping[str, object] | BadRow:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=each_key_once)
+# NaN and Infinity, as Python writes what pandas has no value for, are cells as in a Parquet file.
+_DECODER = json.JSONDecoder(parse_constant=str, object_pairs_hook=each_key_once)

@@ -841,9 +841,29 @@ def test_separators_that_could_be_of_another_language_are_asked_about(question, 
         assert "en" == guess_mapping("sums", rows, language="en").mapping.language
 
 
+def test_a_second_header_among_the_labels_is_pointed_at():
+    rows = [
+        {"ps_name": f"red shoe {n}", "ps_category": ("shoes", "bags")[n % 2]} for n in range(60)
+    ]
+    header = {"ps_name": "Nama Produk", "ps_category": "Kategori"}
+
+    remarks = guess_mapping("feed", [header, *rows]).remarks
+
+    assert any(one.startswith("Labels of a single row: Kategori.") for one in remarks)
+    assert not any("single row" in one for one in guess_mapping("feed", rows).remarks)
+
+
+def test_a_table_in_one_row_says_so(tmp_path: Path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"title": {"0": "red", "1": "blue"}, "kind": {"0": "a", "1": "b"}}))
+
+    with pytest.raises(SettingsError, match="The file is one row: write an object a line"):
+        draft(path)
+
+
 def test_a_table_that_is_mostly_unread_says_so_before_its_columns_are_judged(tmp_path: Path):
     lines = [json.dumps({"title": f"shoe {n}", "category": "ab"[n % 2]}) for n in range(30)]
-    (tmp_path / "rows.jsonl").write_text(",\n".join(lines))
+    (tmp_path / "rows.jsonl").write_text("}\n".join(lines))
 
     with pytest.raises(SettingsError, match="29 of 30 rows cannot be read: not_json"):
         draft(tmp_path / "rows.jsonl")

@@ -33,7 +33,7 @@ def test_every_bad_line_comes_out_in_its_place_with_its_reason(tmp_path: Path):
         b'{"a": \n'
         b"[1, 2]\n"
         b'{"a": "\xff"}\n'
-        b'{"a": NaN}\n'
+        b'{"a": 1, "a": 2}\n'
         b'{"a": "\\ud83d"}\n'
         b"\n"
         b'{"a": "\\ud83d\\ude00"}\r\n'
@@ -179,6 +179,33 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path):
         check_readable(table)
     with pytest.raises(DataError, match=r"fake.parquet cannot be read"):
         check_readable(fake)
+    for name, remedy in (
+        ("a.json", r"let its name end in .jsonl; of one list make lines: jq -c '.\[\]'"),
+        ("a.ods", "Save it as .xlsx"),
+        ("a.csv.zip", "Unpack it first"),
+    ):
+        with pytest.raises(DataError, match=remedy):
+            check_readable(tmp_path / name)
+
+
+def test_a_row_that_does_not_fit_its_header_shows_it(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("# of 2026\nred,shoes\n")
+    (row,) = read_rows(path)
+    assert isinstance(row, UnreadableRow)
+    assert row.problem.detail.endswith("the header, its file's first line, 1: '# of 2026'")
+
+    path.write_text("title,kind\nred,shoes,\n")
+    (row,) = read_rows(path)
+    assert isinstance(row, UnreadableRow)
+    assert row.problem.detail.endswith("Remove the delimiter at the ends of lines")
+
+
+def test_a_number_that_is_none_costs_its_own_cell_in_lines_as_in_parquet(tmp_path: Path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"title": "red", "price": NaN}\n{"title": "blue", "price": -Infinity}\n')
+
+    assert ["NaN", "-Infinity"] == [row.fields["price"] for row in read_rows(path)]
 
 
 LINES = b'{"a": 1}\n{"a": \n{"a": "\xc3\xa9"}\n'
@@ -292,6 +319,7 @@ def test_the_first_line_by_which_excel_names_its_delimiter_is_no_header(tmp_path
         ("a.csv", gzip.compress(b"a\n1\n", mtime=0), "is compressed: let its name end in .gz"),
         ("a.csv", b"PK\x03\x04rest", "is a workbook or another archive: let its name end in"),
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', "is one JSON list .* jq -c '.\\[\\]'"),
+        ("a.jsonl", b'{"a": 1},\n{"a": 2}\n', "is of objects that commas divide.* sed"),
         ("a.jsonl", b'{\n "a": 1\n}\n', "is one JSON object over several lines.* jq -c [.]"),
     ],
 )

@@ -1,8 +1,9 @@
 """Workbooks of spreadsheets: one visible sheet, whose first row that is not blank is the header.
 
 A number is a number and a date a date; one that is shown with leading zeros (`00000`) is a key, and
-the text that is shown. An empty cell is blank, as in a CSV file. What a spreadsheet
-shows as an error, and a formula that was never computed, is an UnreadCell.
+the text that is shown; one that is shown in per cent is that (`12.5%`, and not 0.125). An empty
+cell is blank, as in a CSV file. What a spreadsheet shows as an error, and a formula that was never
+computed, is an UnreadCell.
 """
 
 import datetime
@@ -11,11 +12,12 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from tasks.curation.readers.cells import UnreadCell, canonical_cell
+from tasks.curation.readers.cells import Digits, UnreadCell, canonical_cell
 from tasks.errors import DataError
 
 if TYPE_CHECKING:
@@ -116,8 +118,17 @@ def _cell(cell: object) -> object:
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return value.date().isoformat()  # a date is a point in time to a spreadsheet
     digits = str(getattr(cell, "number_format", ""))
-    if isinstance(value, int) and _ZEROS.fullmatch(digits) and not isinstance(value, bool):
-        return f"{value:0{len(digits)}d}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number(value, digits)
     if isinstance(value, str):
         return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     return canonical_cell(value)
+
+
+def _number(value: float, digits: str) -> object:
+    """Return a number as its format shows it: as a key, in per cent, or with at most 15 digits."""
+    if isinstance(value, int) and _ZEROS.fullmatch(digits):
+        return f"{value:0{len(digits)}d}"
+    if "%" in digits:
+        return Digits(f"{(Decimal(f'{value:.15g}') * 100).normalize():f}%")
+    return value if isinstance(value, int) else float(f"{value:.15g}")  # 0.30000000000000004

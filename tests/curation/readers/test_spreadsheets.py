@@ -50,6 +50,21 @@ def test_a_number_that_is_shown_with_leading_zeros_is_the_key_that_is_shown(tmp_
     assert ("00001", 1) == (row.fields["sku"], row.fields["stock"])
 
 
+def test_a_share_is_the_per_cent_that_is_shown_and_a_sum_has_no_digits_that_are_not(tmp_path: Path):
+    path = tmp_path / "shop.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["share", "sum"])
+    for place, share in enumerate((0.125, 1, 0.07, 0.0), start=2):
+        book.active.append([share, 0.1 + 0.2])
+        book.active[f"A{place}"].number_format = "0.0%"
+    book.save(path)
+
+    rows = list(read_rows(path))
+
+    assert ["12.5%", "100%", "7%", "0%"] == [row.fields["share"] for row in rows]
+    assert {0.3} == {row.fields["sum"] for row in rows}
+
+
 def test_signs_that_xml_has_not_are_read_and_not_shown_by_their_numbers(tmp_path: Path):
     path = tmp_path / "shop.xlsx"
     book = openpyxl.Workbook()
