@@ -102,10 +102,6 @@ class LedgerRow(BaseModel):
     prompt_tokens: int
     generated_tokens: int = Field(description="generated in this step, drafts included")
     draft_tokens: int = Field(description="of these, drafts that estimate response lengths")
-    reused_tokens: int = Field(
-        default=0,
-        description="of its responses, taken from earlier ones after verification; not generated",
-    )
     stale_tokens: int = Field(
         default=0,
         description="of its responses, sampled by an older policy than the one that was trained",

@@ -312,36 +312,6 @@ class MachineSettings(Settings):
         return self
 
 
-class Reuse(StrEnum):
-    """Whether a prompt's rollouts reuse its earlier responses."""
-
-    OFF = "off"
-    """Other random numbers in every step; everything is generated."""
-    SHARED_NOISE = "shared_noise"
-    """A token's random number depends on problem, sample and position only; everything is
-    generated."""
-    PREFIX = "prefix"
-    """The same numbers, and what the policy draws again is reused: the bytes of 'shared_noise'."""
-
-
-class RolloutEngines(MachineSettings):
-    """The engines of a stage that samples the same prompts again."""
-
-    reuse: Reuse = Field(
-        default=Reuse.OFF, description="of a prompt's earlier responses; 'prefix' is exact"
-    )
-
-    @model_validator(mode="after")
-    def _reuse_is_exact(self) -> Self:
-        if self.reuse is not Reuse.OFF and self.rollout is RolloutKind.VLLM:
-            raise ValueError(
-                f"engines.reuse is '{self.reuse.value}', which rollout 'vllm' does not have: its "
-                "random numbers do not depend on the position alone, and its log-probabilities "
-                "depend on the batch, so that reuse would not be exact; use rollout 'hf', or 'off'"
-            )
-        return self
-
-
 class LoRASettings(Settings):
     """Low-rank adapters of every projection, those of the experts included (arXiv 2106.09685)."""
 

@@ -13,8 +13,6 @@ from data_schemas.addresses import split_base_url
 from data_schemas.machine_settings import (
     LOWEST_TEMPERATURE,
     Choice,
-    Reuse,
-    RolloutEngines,
     RolloutKind,
     Seed,
     Settings,
@@ -369,7 +367,7 @@ class MismatchSettings(Settings):
         return refuse_moved(values, "mismatch")
 
 
-class EngineSettings(RolloutEngines, TrainingEngines):
+class EngineSettings(TrainingEngines):
     """Engines of RL and how rollouts and updates are interleaved; the loop is the same for all."""
 
     staleness: int = Field(
@@ -405,15 +403,6 @@ class EngineSettings(RolloutEngines, TrainingEngines):
             raise ValueError(
                 "engines.segment_tokens 'free': where responses are cut would depend on how fast "
                 "engines in processes of their own are; set layout.dedicated_rollout_gpus to 0"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _whole_responses_are_reused(self) -> Self:
-        if self.reuse is not Reuse.OFF and self.segment_tokens:
-            raise ValueError(
-                f"engines.reuse is '{self.reuse.value}': responses in segments are not reused; "
-                "set engines.segment_tokens to 0, or reuse to 'off'"
             )
         return self
 

@@ -124,8 +124,6 @@ class Rollout:
     sampled: NDArray[np.bool_] | None = None
     """[R] False: the token is an environment's, which the policy read between two of its turns (its
     log-probability is 0); None: all are the policy's."""
-    reused: int = 0
-    """Sampled tokens taken from an earlier response, because the policy draws the same."""
     shown: tuple[int, ...] = ()
     """What a recipe showed in its prompt, by numbers of its own; () = the problem's prompt."""
     bare_prompt: NDArray[np.int32] | None = None
@@ -152,11 +150,6 @@ class Rollout:
             versions_R[start : start + tokens] = version
             start += tokens
         return versions_R
-
-    @property
-    def num_generated(self) -> int:
-        """Response tokens of the policy that were generated for this rollout."""
-        return self.num_sampled - self.reused
 
     @property
     def num_sampled(self) -> int:

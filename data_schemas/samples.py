@@ -1,4 +1,4 @@
-"""Sampled responses: of an evaluation, one row of samples.parquet; as tokens, for their reuse."""
+"""Sampled responses: of an evaluation, one row of samples.parquet; as tokens, of grading."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from data_schemas.rows import Domain
 from data_schemas.verdicts import Verdict
 
 RESPONSES = "responses.parquet"
-"""ResponseTokens: in a graded set and in the report of a phase, if its engine can reuse them."""
+"""ResponseTokens: in a set that the embedded engine graded."""
 
 
 class ResponseTokens(BaseModel):

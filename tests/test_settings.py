@@ -143,24 +143,11 @@ def test_micro_batches_of_the_embedded_trainer_have_the_size_that_was_set(tiny_m
     assert 64 == select.open_trainer(small, tiny_moe)._micro_batch_tokens  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize("reuse", ["shared_noise", "prefix"])
-def test_reuse_that_would_not_be_exact_is_refused_by_name(reuse):
-    for change, reason in (
-        ({"rollout": "vllm"}, "which rollout 'vllm' does not have"),
-        ({"segment_tokens": 8}, "set engines.segment_tokens to 0, or reuse to 'off'"),
-    ):
-        with pytest.raises(ValidationError) as refused:
-            EngineSettings.model_validate({"reuse": reuse} | change)
-        assert f"reuse is '{reuse}'" in str(refused.value)
-        assert reason in str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"staleness": 0}, "set engines.staleness to the most versions"),
         ({"rollout": "vllm", "layout": {"dedicated_rollout_gpus": 1}}, "gpus to 0"),
-        ({"reuse": "prefix"}, "set engines.segment_tokens to 0, or reuse to 'off'"),
     ],
 )
 def test_free_running_rollouts_that_would_not_be_bounded_or_exact_are_refused(changes, reason):

@@ -27,7 +27,7 @@ def through_experts(
     With `skips`, the id `num_experts` stands for no expert: nothing is computed and added.
 
     Measured on one core with 8 experts, 2 chosen, hidden 128: 379 us for 192 tokens, against
-    833 us for all experts densely and 386 us for a loop over experts.
+    386 us for a loop over experts.
     """
     k = experts_MK.shape[1]
     experts = experts_MK.flatten()
@@ -47,18 +47,3 @@ def through_experts(
 def grouped(rows_SI: torch.Tensor, weight_EOI: torch.Tensor, ends_E: torch.Tensor) -> torch.Tensor:
     """Multiply every row with the matrix of its expert."""
     return functional.grouped_mm(rows_SI, weight_EOI.transpose(1, 2), offs=ends_E)
-
-
-def through_all_experts(
-    hidden_MH: torch.Tensor,
-    gates_MK: torch.Tensor,
-    experts_MK: torch.Tensor,
-    gate_up: torch.Tensor,
-    down: torch.Tensor,
-) -> torch.Tensor:
-    """Compute every token by every expert and keep those chosen: no shape depends on the routes."""
-    everyone = hidden_MH.expand(len(down), -1, -1)
-    gate, up = torch.bmm(everyone, gate_up.transpose(1, 2)).chunk(2, dim=2)
-    outputs_EMH = torch.bmm(functional.silu(gate) * up, down.transpose(1, 2))
-    rows_M1 = torch.arange(len(hidden_MH), device=hidden_MH.device)[:, None]
-    return torch.bmm(gates_MK[:, None], outputs_EMH[experts_MK, rows_M1])[:, 0]

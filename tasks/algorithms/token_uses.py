@@ -35,7 +35,7 @@ def token_uses(rows: Sequence[LedgerRow], grading: int = 0) -> dict[TokenUse, in
     """Count the generated tokens of some rows and of grading by use; the counts add up to all.
 
     A response that was generated over several steps counts in each step with the tokens of that
-    step only; reused tokens are not generated and have no use here.
+    step only.
     """
     uses = dict.fromkeys(TokenUse, 0) | {TokenUse.GRADING: grading}
     for row in rows:

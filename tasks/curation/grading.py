@@ -114,7 +114,7 @@ def grade(
     return {
         "offered": len(problems),
         "graded": len(graded),
-        "generated_tokens": sum(one.num_generated for of in rollouts.values() for one in of),
+        "generated_tokens": sum(one.num_sampled for of in rollouts.values() for one in of),
         "kept": len(survivors),
         "too_easy": reasons["too_easy"],
         "small_model_solves": reasons["small_model_solves"],
@@ -244,7 +244,7 @@ def answer(
 def _write_responses(
     out: Path, problems: Sequence[Problem], rollouts: Mapping[str, Sequence[Rollout]]
 ) -> None:
-    """Write the responses of an engine that can reuse them in a phase (`engines.reuse`)."""
+    """Write the tokens of all responses."""
     rows = (
         ResponseTokens(
             stream=problem.id,

@@ -112,14 +112,12 @@ def _with_answer(episode: Rollout, answer: NDArray[np.int32]) -> Rollout:
 
 
 def _next_turn(first: Request, episode: Rollout) -> Request:
-    """Continue an episode, with what its first request says of its random numbers and drafts."""
-    place = episode.sample - first.first_sample
+    """Continue an episode."""
     return replace(
         first,
         num_samples=1,
         first_sample=episode.sample,
         response_tokens=episode.response_tokens,
-        drafts=first.drafts[place : place + 1],
     )
 
 
@@ -136,6 +134,5 @@ def _join(before: Rollout, turn: Rollout) -> Rollout:
         logprobs=np.concatenate([before.logprobs, turn.logprobs]),
         kept=join_kept(before.kept, turn.kept),
         sampled=np.pad(before.sampled, (0, len(turn.response_tokens)), constant_values=True),
-        reused=before.reused + turn.reused,
         trace=trace,
     )

@@ -53,18 +53,10 @@ class Sampling:
     """Record the set that each token was drawn from, for a trainer that renormalises over it."""
     stop: tuple[str, ...] = ()
     """A response ends with StopReason.STOP when its text contains one of these, which it keeps."""
-    exact: bool = False
-    """Every token, log-probability and route is that of a pass over its sequence alone, whatever
-    else is generated and whatever is reused: embedded/verified.py. No other engine has this."""
 
     def __post_init__(self) -> None:
         """Refuse what no engine does: a stop string may begin in an earlier segment."""
-        in_segments = self.segment_tokens or self.enough
-        if self.exact and in_segments:
-            raise SettingsError(
-                "exact rollouts are not generated in segments; set engines.segment_tokens to 0"
-            )
-        if self.stop and in_segments:
+        if self.stop and (self.segment_tokens or self.enough):
             raise SettingsError(
                 "stop strings do not end a response that is generated in segments; "
                 "set engines.segment_tokens to 0"
@@ -87,14 +79,8 @@ class Request:
     """Generated earlier: every sample continues after them."""
     expected_tokens: float = 1.0
     """Predicted length of a response, used to balance requests over several engines."""
-    stream: str = ""
-    """Name of its random stream; '' = problem_id. Requests with the same stream and seed draw with
-    the same random numbers, sample by sample and token by token."""
     due: bool = False
     """Has to end in this call, whatever `Sampling.enough` says."""
-    drafts: tuple[NDArray[np.int32], ...] = ()
-    """Guesses of the whole response of the first samples, in order, for `Sampling.exact`: what the
-    policy would draw again is kept, and the rest is generated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +90,7 @@ class EngineCounters:
     sequences: int = 0
     """Rollouts yielded."""
     generated_tokens: int = 0
-    """Sum of their response tokens: the new ones, without those reused."""
-    reused_tokens: int = 0
-    """Sum of their response tokens that were taken from a draft after verification."""
-    verified_tokens: int = 0
-    """Tokens of prompts and responses in passes of `Sampling.exact`."""
+    """Sum of their response tokens."""
     prompt_tokens: int = 0
     """Prefilled: prompt and earlier response, once per request, not per sample."""
     preemptions: int = 0

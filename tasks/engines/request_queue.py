@@ -211,5 +211,4 @@ def _samples(request: Request, first: int, last: int) -> Request:
         request,
         num_samples=last - first,
         first_sample=request.first_sample + first,
-        drafts=request.drafts[first:last],
     )

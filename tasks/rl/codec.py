@@ -121,7 +121,6 @@ def rollout_arrays(
             "stop": rollout.stop_reason.value,
             "version": rollout.policy_version,
             "role": rollout.role,
-            "reused": rollout.reused,
         }
         | ({"earlier": rollout.earlier} if rollout.earlier else {})
         | _routes_out(rollout.trace, with_routes=with_routes)
@@ -158,7 +157,6 @@ def rollouts_of(arrays: Mapping[str, NDArray], rows: Sequence[Mapping[str, Any]]
                 earlier=tuple((version, tokens) for version, tokens in row.get("earlier", ())),
                 role=row["role"],
                 sampled=_mask(arrays, response),
-                reused=row.get("reused", 0),
                 shown=tuple(row.get("shown", ())),
                 bare_prompt=arrays["bare_prompts"][bare.next(row["bare"])]
                 if "bare" in row

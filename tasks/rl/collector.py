@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from data_schemas.ledgers import GroupOutcome
-from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import RLSettings, RouterReplay
 from data_schemas.rollouts import (
     AgentTurn,
@@ -77,7 +76,6 @@ from tasks.rl.prompts import (
     in_band,
 )
 from tasks.rl.recipe import PLAIN, Memory, PromptShaper, Recipe
-from tasks.rl.reuse import NOISE_SEED, EarlierResponses, Responses
 from tasks.rl.schedule import draw_metrics, forecast, oldest_first, order_requests
 from tasks.rl.turns import TurnQueue, check_turns, excused
 
@@ -97,8 +95,6 @@ class CollectorState:
     records: Mapping[str, PromptRecord]
     stage: CurriculumPosition
     open_groups: tuple[OpenGroup, ...]
-    responses: Mapping[str, Responses] = field(default_factory=dict)
-    """By stream; empty without `engines.reuse`."""
     turns: tuple[AgentTurn, ...] = ()
     """Waiting turns of other agents than the solver, oldest first."""
     memory: Memory = field(default_factory=dict)
@@ -108,7 +104,6 @@ class CollectorState:
 def first_state(
     settings: RLSettings,
     problems: Sequence[Problem],
-    responses: Mapping[str, Responses],
     before: PromptMemory | None = None,
 ) -> CollectorState:
     """Begin a phase.
@@ -116,11 +111,10 @@ def first_state(
     Args:
         settings: of the phase.
         problems: with their grading.
-        responses: that it may reuse.
         before: what the phase before has learned of the prompts.
     """
     records, position = first_records(problems, before), first_position(settings, before)
-    return CollectorState(0, records, position, (), responses)
+    return CollectorState(0, records, position, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +418,7 @@ class Collector:
         self._skip = find_skip(settings)
         if recipe.turns is not None:
             check_turns(settings)
-        now = start or first_state(settings, problems, {})
+        now = start or first_state(settings, problems)
         self._settings = settings
         self._engine = engine
         self._tokenizer = tokenizer
@@ -437,7 +431,6 @@ class Collector:
         self._open = now.open_groups
         self._shaper = recipe.shaper
         self._turns = TurnQueue(recipe.turns, problems, tokenizer, now.turns, now.memory)
-        self._earlier = EarlierResponses(settings.engines.reuse, now.responses)
 
     def state(self) -> CollectorState:
         """State at the beginning of the next step."""
@@ -446,7 +439,6 @@ class Collector:
             self._history.records(),
             self._stage,
             self._open,
-            self._earlier.responses(),
             self._turns.waiting,
             self._turns.memory,
         )
@@ -470,8 +462,7 @@ class Collector:
         self._stage = self._next_position(solver)
         after = self._engine.counters
         metrics = whole.metrics | {
-            "rollout/engine_tokens": float(after.generated_tokens - before.generated_tokens),
-            "rollout/verified_tokens": float(after.verified_tokens - before.verified_tokens),
+            "rollout/engine_tokens": float(after.generated_tokens - before.generated_tokens)
         }
         rewarded = self._turns.reward(whole.groups)
         groups = fill(rewarded.groups, places)
@@ -538,7 +529,6 @@ class Collector:
                 problem,
                 number,
                 sizes[place],
-                stream=self._earlier.stream(step, problem),
                 kept=kept[place],
             )
             for place, problem in enumerate(draw.problems)
@@ -600,7 +590,7 @@ class Collector:
         outcomes = {
             key: self._settle(
                 InFlightPrompt(
-                    group, sum(rollout.num_generated for rollout in new[key]), drafted[key]
+                    group, sum(rollout.num_sampled for rollout in new[key]), drafted[key]
                 ).after(before.get(key)),
                 scored,
             )
@@ -630,9 +620,7 @@ class Collector:
         requests = [
             request
             for group in groups
-            for request in self._earlier.requests(
-                group.stream, requests_of(group, runs_of_samples(prompts[group.key]))
-            )
+            for request in requests_of(group, runs_of_samples(prompts[group.key]))
         ]
         owners = {group.key: group for group in groups}
         sampling = self._sampling(enough)
@@ -642,7 +630,6 @@ class Collector:
             for length, request in zip(lengths, requests, strict=True)
         ]
         expected = forecast(lengths, requests, self._engine, sampling)
-        requests = self._earlier.with_drafts(requests, expected.drafts)
         drafted = dict.fromkeys(owners, 0)
         for request, tokens in zip(requests, expected.draft_tokens, strict=True):
             drafted[request.problem_id] += tokens
@@ -664,17 +651,12 @@ class Collector:
         )
 
     def _sampling(self, enough: int) -> Sampling:
-        """One seed for the phase: random streams are keyed by group, sample and position.
-
-        With reuse the streams are those of the problems, the same in every step and phase.
-        """
+        """One seed for the phase: random streams are keyed by group, sample and position."""
         settings = self._settings
-        exact = settings.engines.reuse is not Reuse.OFF
         return Sampling(
             max_new_tokens=settings.max_new_tokens,
             temperature=settings.temperature,
-            seed=NOISE_SEED if exact else settings.seed,
-            exact=exact,
+            seed=settings.seed,
             top_p=settings.top_p,
             top_k=settings.top_k,
             record_kept=settings.truncates,
@@ -777,7 +759,6 @@ class Collector:
             outcome=decide_outcome(self._settings, whole),
             new_tokens=item.new_tokens,
             draft_tokens=item.draft_tokens,
-            reused_tokens=sum(rollout.reused for rollout in group.rollouts),
             pass_rate_change=0.0 if group.turn else self._remember(group, items),
             turn=group.turn,
             kept=group.kept,
@@ -785,7 +766,6 @@ class Collector:
 
     def _remember(self, group: OpenGroup, items: Sequence[ScoredRollout]) -> float:
         """Record a prompt's group; return the change of its pass rate, 0 if there is none."""
-        self._earlier.remember(group.stream, group.rollouts)
         bare = [item.verdict for item in items if is_bare(item.rollout)]
         solved = sum(verdict.solved for verdict in bare)
         num_scored = sum(not verdict.abstained for verdict in bare)

@@ -155,21 +155,14 @@ class DurableRolloutEngine:
             if is_kept:
                 continue
             first, *others = run
-            start = first - request.first_sample
-            yield replace(
-                request,
-                first_sample=first,
-                num_samples=1 + len(others),
-                drafts=request.drafts[start : start + 1 + len(others)],
-            )
+            yield replace(request, first_sample=first, num_samples=1 + len(others))
 
     def _count(self, taken: Sequence[Rollout]) -> None:
         self._taken = replace(
             self._taken,
             sequences=self._taken.sequences + len(taken),
             generated_tokens=self._taken.generated_tokens
-            + sum(rollout.num_generated for rollout in taken),
-            reused_tokens=self._taken.reused_tokens + sum(rollout.reused for rollout in taken),
+            + sum(rollout.num_sampled for rollout in taken),
         )
 
     def _settle(self) -> None:
@@ -199,7 +192,6 @@ def name_of(request: Request, sample: int, sampling: Sampling) -> str:
     """Name a response by everything that it was asked for with: the same name, the same tokens."""
     inputs = {
         "problem": request.problem_id,
-        "stream": request.stream,
         "sample": sample,
         "prompt": sha256_bytes(request.prompt_tokens.tobytes()),
         "response": sha256_bytes(request.response_tokens.tobytes()),

@@ -60,9 +60,6 @@ class OpenGroup:
     size: int
     rollouts: tuple[Rollout, ...] = ()
     """Those of the first samples that have begun; ordered by sample."""
-    stream: str = ""
-    """Name of the stream of its random numbers, with `engines.reuse`; such a group is never open
-    between two steps."""
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""
     kept: KeptPrompt = KEPT
@@ -136,7 +133,6 @@ def join_segments(before: Rollout, after: Rollout) -> Rollout:
         trace=trace,
         earlier=earlier,
         kept=join_kept(before.kept, after.kept),
-        reused=before.reused + after.reused,
     )
 
 
@@ -164,8 +160,6 @@ class CollectedGroup:
     new_tokens: int = 0
     """Generated in this step; fewer than all where a response began in an earlier one."""
     draft_tokens: int = 0
-    reused_tokens: int = 0
-    """Tokens of earlier responses, after verification; not among the new tokens."""
     pass_rate_change: float = 0.0
     turn: AgentTurn | None = None
     """None: a prompt of the stream."""

@@ -207,7 +207,6 @@ def _finished(
         prompt_tokens=len(items[0].rollout.prompt_tokens),
         generated_tokens=entry.new_tokens + entry.draft_tokens,
         draft_tokens=entry.draft_tokens,
-        reused_tokens=entry.reused_tokens,
         stale_tokens=sum(_stale_tokens(step, item.rollout) for item in items),
         tokens_by_version=_by_version([item.rollout for item in items]),
         saved_tokens=0,
@@ -312,7 +311,6 @@ def collect_metrics(collected: StepRollouts, monitors: Sequence[str] = ()) -> di
         "rollout/length_tokens": sum(lengths) / max(1, len(items)),
         "rollout/generated_tokens": float(generated + unfinished),
         "rollout/draft_tokens": float(sum(entry.draft_tokens for entry in groups)),
-        "rollout/reused_tokens": float(sum(entry.reused_tokens for entry in groups)),
         "rollout/truncated_share": truncated / max(1, len(items)),
         "rollout/staleness_versions": float(_staleness(collected)),
         "rollout/stale_share": sum(_stale_tokens(collected.step, item.rollout) for item in items)

@@ -10,7 +10,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from pydantic import BaseModel
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.ledgers import PromptCost
-from data_schemas.machine_settings import Reuse
 from data_schemas.pass_rates import PROBLEMS_FILE, GradedProblem
 from data_schemas.reports import (
     COSTS_FILE,
@@ -69,7 +68,6 @@ from tasks.rl.ledger import (
 )
 from tasks.rl.producer import Producer
 from tasks.rl.recipe import PLAIN, Recipe
-from tasks.rl.reuse import Responses, write_responses
 from tasks.rl.step import Clock, Engines, finished, one_step, sync_weights, timing
 from tasks.store.files import canonical_json, copy_file, sha256_bytes, write_bytes
 
@@ -97,8 +95,6 @@ class Phase:
     """Source digest of this program."""
     max_tokens: int = 0
     """Stop after the committed step with this many generated tokens in total; 0 = all steps."""
-    earlier: Mapping[str, Responses] = field(default_factory=dict)
-    """Responses of grading or of an earlier phase, which the first rollouts may reuse."""
     before: PromptMemory | None = None
     """What the phase before has learned of the prompts."""
     recipe: Recipe = PLAIN
@@ -304,9 +300,7 @@ def _pending_after(phase: Phase, step: int) -> state.PendingState:
         logger.warning("step %d goes on from its rollouts, which were finished", step + 1)
         return state.decode(kept, phase.problems)
     if not step:
-        return state.PendingState(
-            first_state(phase.settings, phase.problems, phase.earlier, phase.before), ()
-        )
+        return state.PendingState(first_state(phase.settings, phase.problems, phase.before), ())
     # A warning, because the curves of the phase come from more than one process.
     logger.warning("continuing after committed step %d of %d", step, phase.settings.steps)
     data = states.read_file(phase.state, step, state.INFLIGHT_FILE)
@@ -432,8 +426,6 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
     data = states.read_file(phase.state, last.step, state.INFLIGHT_FILE)
     collector = state.decode(data, phase.problems).collector
     write_learned(report_out, learned_in(phase.settings, dict(collector.records), collector.stage))
-    if phase.settings.engines.reuse is Reuse.PREFIX:
-        write_responses(report_out, collector.responses)
     return {
         **describe(rank),
         **(report.conclude(added, report_out) if report else {}),
@@ -444,8 +436,6 @@ def finish(phase: Phase, model_out: Path, report_out: Path) -> dict[str, float |
         # The engine's own count, which must equal the sum of the ledger.
         "engine_tokens": round(sum(r.metrics["rollout/engine_tokens"] for r in reports)),
         "trained_tokens": sum(row.trained_tokens for row in rows),
-        "reused_tokens": sum(row.reused_tokens for row in rows),
-        "verified_tokens": round(sum(r.metrics["rollout/verified_tokens"] for r in reports)),
         **use_metrics(rows),
         **domain_metrics(phase.settings.domains, rows),
         **accepted_metrics(rows),

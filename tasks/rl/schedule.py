@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from data_schemas.rollouts import Rollout
 from tasks.algorithms.scheduling import longest_first, makespan
@@ -25,8 +24,7 @@ class Forecast:
 
     tokens: list[float]
     draft_tokens: list[int]
-    drafts: list[NDArray[np.int32]]
-    """Empty where none was generated."""
+    """0 where no draft was generated."""
 
 
 def forecast(
@@ -50,11 +48,11 @@ def forecast(
     guesses = {index: limit for index, tokens in enumerate(lengths) if tokens is None}
     # What has begun is longer than a draft.
     unknown = [index for index in guesses if not len(requests[index].response_tokens)]
-    drafts = [np.empty(0, np.int32)] * len(requests)
+    drafted = [0] * len(requests)
     if unknown and waves > 1.0:
         trials = [
             # Under the name of its place: the same prompt may be there twice.
-            Request(str(index), requests[index].prompt_tokens, 1, stream=requests[index].stream)
+            Request(str(index), requests[index].prompt_tokens, 1)
             for index in unknown
         ]
         short = Sampling(
@@ -67,16 +65,15 @@ def forecast(
         )
         for draft in engine.generate(trials, short):
             index = int(draft.problem_id)
-            drafts[index] = draft.response_tokens
-            if len(drafts[index]) < short.max_new_tokens:
-                guesses[index] = float(len(drafts[index]))
+            drafted[index] = len(draft.response_tokens)
+            if drafted[index] < short.max_new_tokens:
+                guesses[index] = float(drafted[index])
     return Forecast(
         tokens=[
             min(tokens, limit) if tokens is not None else guesses[index]
             for index, tokens in enumerate(lengths)
         ],
-        draft_tokens=[len(draft) for draft in drafts],
-        drafts=drafts,
+        draft_tokens=drafted,
     )
 
 

@@ -21,12 +21,9 @@ import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from data_schemas.ledgers import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
@@ -42,7 +39,6 @@ from tasks.rl import codec
 from tasks.rl.collector import CollectorState, Cost, InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import KEPT, CollectedGroup, KeptPrompt, OpenGroup
 from tasks.rl.prompts import CurriculumPosition, PromptRecord
-from tasks.rl.reuse import Responses
 from tasks.store.files import (
     canonical_json,
     sha256_bytes,
@@ -257,11 +253,7 @@ def _parts(pending: PendingState) -> tuple[codec.Arrays, dict[str, Any]]:
     if pending.collector.memory:
         meta["memory"] = dict(pending.collector.memory)
     arrays, rows = codec.rollout_arrays(rollouts)
-    responses = pending.collector.responses
-    flat = [tokens for name in sorted(responses) for tokens in responses[name]]
-    arrays["earlier_responses"] = np.concatenate([np.empty(0, np.int32), *flat])
-    lengths = {name: [len(tokens) for tokens in responses[name]] for name in sorted(responses)}
-    return arrays, meta | {"rollouts": rows, "earlier_responses": lengths}
+    return arrays, meta | {"rollouts": rows}
 
 
 def decode(data: bytes, problems: Sequence[Problem]) -> PendingState:
@@ -283,7 +275,6 @@ def decode(data: bytes, problems: Sequence[Problem]) -> PendingState:
                 },
                 stage=CurriculumPosition.model_validate(meta["stage"]),
                 open_groups=tuple(_open_in(item, by_id, rollouts) for item in meta["open"]),
-                responses=_responses_in(arrays, meta.get("earlier_responses", {})),
                 turns=tuple(map(AgentTurn.model_validate, meta.get("turns", ()))),
                 memory=meta.get("memory", {}),
             ),
@@ -291,20 +282,6 @@ def decode(data: bytes, problems: Sequence[Problem]) -> PendingState:
         )
     except KeyError as error:
         raise DataError(f"the state names {error}, which this phase does not have") from error
-
-
-def _responses_in(
-    arrays: Mapping[str, NDArray], lengths: Mapping[str, Sequence[int]]
-) -> dict[str, Responses]:
-    responses, start = {}, 0
-    for name, of_stream in lengths.items():
-        ends = [start + length for length in accumulate(of_stream)]
-        begins = [start, *ends[:-1]]
-        tokens = arrays["earlier_responses"]
-        # Copied: a view would keep the responses of all streams in memory until the last one goes.
-        responses[name] = tuple(tokens[b:e].copy() for b, e in zip(begins, ends, strict=True))
-        start = ends[-1]
-    return responses
 
 
 def _open_out(group: OpenGroup, rollouts: list[Rollout]) -> dict[str, Any]:
@@ -424,7 +401,6 @@ def group_out(entry: CollectedGroup, rollouts: list[Rollout]) -> dict[str, Any]:
             "outcome": entry.outcome.value,
             "new_tokens": entry.new_tokens,
             "draft_tokens": entry.draft_tokens,
-            "reused_tokens": entry.reused_tokens,
             "pass_rate_change": entry.pass_rate_change,
             "items": [
                 [
@@ -461,7 +437,6 @@ def group_in(
         outcome=GroupOutcome(item["outcome"]),
         new_tokens=item["new_tokens"],
         draft_tokens=item["draft_tokens"],
-        reused_tokens=item.get("reused_tokens", 0),
         pass_rate_change=item["pass_rate_change"],
         turn=turn,
         advantages=tuple(item["advantages"]) if "advantages" in item else None,

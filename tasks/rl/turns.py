@@ -1,7 +1,7 @@
 """Turns of other agents than the solver: made from settled groups, taken by quota, measured.
 
 A turn's group is scored and trained like any other. What belongs to the prompts of the stream
-(records, curriculum, skips, refills, reuse) sees solver's groups only: otherwise a verdict of the
+(records, curriculum, skips, refills) sees solver's groups only: otherwise a verdict of the
 verifier would be booked as a prompt's pass rate.
 
 Pipelined, a turn waits for the next step, whose rollouts mix fresh prompts with waiting turns. Only

@@ -28,7 +28,6 @@ from tasks.provenance.lineage.stage import StageRecord
 from tasks.rl import phase as phases
 from tasks.rl.learned import read_learned
 from tasks.rl.recipe import code_of, open_recipe, pinned_source, with_recipe, without_recipe
-from tasks.rl.reuse import read_responses
 from tasks.rl.state import past_code
 from tasks.rl.views import page_of_phase
 from tasks.stages.runner import Facts, Inputs, Outputs, PassThrough, Record, Work, run
@@ -89,8 +88,7 @@ def rl(
         graded: problems to train on.
         context: of the phases.
         max_tokens: stop after the step with this many generated tokens in total; 0 = all steps.
-        earlier: of the phase before: what it has learned of the prompts, and responses that
-            `engines.reuse` may reuse beside grading's.
+        earlier: of the phase before: what it has learned of the prompts.
         recipe: in place of that of the settings; from `pin_recipe`.
 
     The state of every committed step is on a disk and, uploaded in the background, in the store
@@ -115,19 +113,17 @@ def _train(
     settings, recipe = without_recipe(settings)
     context, state, record = work.context, work.state, work.record
     model, problems = inputs["start"], inputs["graded"]
-    reports = [inputs["earlier"]] if "earlier" in inputs else []
     judge = read_judge(settings.rewards.judge, record)
     rows = phases.read_problems(problems, judge.kind)
     opened = open_recipe(_with_teachers(recipe, record), settings)
-    responses = read_responses(settings.engines.reuse, [problems, *reports])
-    learned = read_learned(reports[0]) if reports else None
+    learned = read_learned(inputs["earlier"]) if "earlier" in inputs else None
     pages = Publisher(
         context.store.uri, page_name(context.execution.id, work.name), deck_while_running
     )
     title = f"{work.name} of {context.execution.id}"
     page = partial(page_of_phase, state.folder, load_tokenizer(model), title)
     phase = phases.Phase(
-        settings, model, rows, state.folder, work.code, max_tokens, responses, learned, opened
+        settings, model, rows, state.folder, work.code, max_tokens, learned, opened
     )
     rewards = settings.rewards.model_copy(update={"judge": judge})
     with open_scoring(model, rewards) as scorer:

@@ -82,7 +82,7 @@ def rolled_out(folder, settings, problems):
     """Keep a step's rollouts, as its updates begin."""
 
     def keep(step: int) -> bytes:
-        pending = state.PendingState(first_state(settings, problems, {}), ())
+        pending = state.PendingState(first_state(settings, problems), ())
         state.keep_rollouts(folder, step, pending)
         return (folder / f"rollouts/{step:06d}/state.npz").read_bytes()
 

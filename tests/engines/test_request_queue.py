@@ -70,15 +70,6 @@ def test_an_engine_without_sequences_gets_one_even_if_its_cache_is_small():
     assert [[("a", 0, 1)]] == parts(deal([request("a", 7)], [room(9, cache=1.0)]))
 
 
-def test_drafts_stay_with_their_samples():
-    drafts = tuple(np.full(1, number, dtype=np.int32) for number in range(2))
-    one = Request("a", np.ones(2, dtype=np.int32), 3, drafts=drafts)
-    first, second = (part[0] for part in deal([one], [room(1), room(2)]))
-
-    assert [0, 1] == [int(part.drafts[0][0]) for part in (first, second)]
-    assert 1 == len(second.drafts)
-
-
 def rounds(rooms: list[list[Room]], requests: list[Request], order: list[int]):
     """Let replicas ask in an order that keeps each one's own; what each was answered."""
     answers: list[list] = [[] for _ in rooms]

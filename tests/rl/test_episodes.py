@@ -1,14 +1,11 @@
 """A phase whose responses have several turns: replayed, counted and resumed like any other."""
 
 import random
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 import pytest
 
-from data_schemas.machine_settings import Reuse
-from data_schemas.rl_settings import EngineSettings
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.shop import draw_cases
 from tasks.durability import states
@@ -19,7 +16,7 @@ from tasks.rl.views import responses_of
 from tasks.store.manifest import folder_manifest
 from tasks.training.foundation.base import shipped_base
 from tests.gym.environments.conftest import problem_of
-from tests.rl.conftest import RuleScorer, content_of
+from tests.rl.conftest import RuleScorer
 
 STEPS = 2
 
@@ -121,23 +118,3 @@ def test_a_phase_that_stopped_between_two_steps_ends_in_the_same_bytes(
         folder_manifest(tmp_path / name) for name in files
     ]
     assert [r.report for r in records] == [r.report for r in state.read_steps(tmp_path, STEPS)]
-
-
-@pytest.mark.slow
-def test_an_episode_is_reused_in_all_its_turns(phase, tokenizer, tmp_path):
-    reusing = EngineSettings(reuse=Reuse.PREFIX)
-    first = phase(tmp_path / "first")
-    first = replace(first, settings=first.settings.model_copy(update={"engines": reusing}))
-    next(iter(train(first, RuleScorer(tokenizer))))
-    data = states.read_file(first.state, 1, state.INFLIGHT_FILE)
-    earlier = state.decode(data, first.problems).collector.responses
-    again = replace(first, state=tmp_path / "again", earlier=earlier)
-
-    record = next(iter(train(again, RuleScorer(tokenizer))))
-
-    one, two = snapshots(first.state)[0], snapshots(again.state)[0]
-    assert episodes_of(first.state)
-    assert content_of(one) == content_of(two)
-    # The same policy draws every turn again.
-    assert 0 == sum(row.generated_tokens for row in record.ledger)
-    assert all(episode.num_sampled == episode.reused for episode in episodes_of(again.state))

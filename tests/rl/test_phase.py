@@ -9,7 +9,7 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.ledgers import SKIPPED, LedgerRow, PromptCost
-from data_schemas.machine_settings import Precision, Reuse
+from data_schemas.machine_settings import Precision
 from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.reports import GATES_FILE, GateRecord, MismatchDecision
 from data_schemas.rl_settings import (
@@ -192,17 +192,17 @@ MODES = {
     "two steps off": EngineSettings(staleness=2),
     "both": EngineSettings(staleness=1, segment_tokens=4),
     "bf16 rollouts": EngineSettings(precision=Precision.BF16),
-    "reuse, one step off": EngineSettings(reuse=Reuse.PREFIX, staleness=1),
+    "one step off": EngineSettings(staleness=1),
     "top-p and top-k, free-running": {
         "top_p": 0.9,
         "top_k": 20,
         "engines": EngineSettings(staleness=2, segment_tokens="free"),
     },
-    "top-p, reuse": {"top_p": 0.9, "engines": EngineSettings(reuse=Reuse.PREFIX)},
+    "top-p": {"top_p": 0.9},
 }
 
 
-DAILY_MODES = ("both", "top-p, reuse")
+DAILY_MODES = ("both", "top-p")
 
 
 @pytest.mark.parametrize("mode", sliced(MODES, lambda mode: mode in DAILY_MODES))

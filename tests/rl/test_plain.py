@@ -8,7 +8,6 @@ import torch
 
 from data_schemas.arrow import arrow_schema
 from data_schemas.ledgers import LedgerRow
-from data_schemas.machine_settings import Reuse
 from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
 from data_schemas.rl_settings import (
@@ -37,36 +36,28 @@ MODES = {
     "synchronous": {},
     "in segments": {"engines": EngineSettings(segment_tokens=3)},
     "with a curriculum": {"zero_variance": ZeroVarianceSettings(curriculum=((0.0, 0.6),))},
-    "with reuse": {"engines": EngineSettings(reuse=Reuse.PREFIX)},
 }
 RECORDED = {
     "synchronous": {
-        "state": "d7404fb800cef53f",
-        "snapshots": "6bd30361156499d4",
-        "ledger": "3703e9c0d18f1d1b",
-        "metrics": "e6ae168cb67530c6",
-        "record": "348edc9b0557f935",
+        "state": "56a126a91f0de892",
+        "snapshots": "efc85dc5d2ba722f",
+        "ledger": "6e7a45dae4c2d4b6",
+        "metrics": "42532625421415dd",
+        "record": "e9bf5b65ec884abe",
     },
     "in segments": {
-        "state": "16602985e623143f",
-        "snapshots": "2d45c75fddc41162",
-        "ledger": "42a87e203ba0fd2f",
-        "metrics": "df4cc7d27fd52305",
-        "record": "3902546ac887fefd",
+        "state": "397a9f591920b7dc",
+        "snapshots": "36dc50dfbebb6892",
+        "ledger": "377d36ebd8652f80",
+        "metrics": "f7d3dbe73e5f0e49",
+        "record": "5c7a1faa00541795",
     },
     "with a curriculum": {
-        "state": "7ef978f39f6edd26",
-        "snapshots": "f89a030afa092a17",
-        "ledger": "249a73e17a48ad94",
-        "metrics": "d286655d71a90306",
-        "record": "b1594cd54c42c927",
-    },
-    "with reuse": {
-        "state": "39cf00ee606fcc72",
-        "snapshots": "6bd30361156499d4",
-        "ledger": "3703e9c0d18f1d1b",
-        "metrics": "e6ae168cb67530c6",
-        "record": "348edc9b0557f935",
+        "state": "5866bb1e15b3bd20",
+        "snapshots": "6618fac48b990eaa",
+        "ledger": "6bfc863e4e138ae9",
+        "metrics": "1349ea9b3d199a3e",
+        "record": "2ce9e978fd3d7a69",
     },
 }
 

@@ -49,7 +49,6 @@ from tasks.engines.embedded.int8 import round_weights
 from tasks.engines.embedded.rollout_forward import DecoderForward, Prefill
 from tasks.engines.embedded.sampling import draw
 from tasks.engines.embedded.slots import TOKEN_BYTES, Seat, Slots, make_seats
-from tasks.engines.embedded.verified import DraftVerifier
 from tasks.engines.expert_names import held_tensors, in_memory
 from tasks.engines.part_workers import PartWorkers, Twin, workers_here
 from tasks.engines.protocols import EngineCounters, Request, Sampling
@@ -211,8 +210,7 @@ class HFRolloutEngine:
             self._counters = replace(
                 counters,
                 sequences=counters.sequences + 1,
-                generated_tokens=counters.generated_tokens + one.num_generated,
-                reused_tokens=counters.reused_tokens + one.reused,
+                generated_tokens=counters.generated_tokens + one.num_sampled,
             )
             yield one
 
@@ -231,17 +229,6 @@ class HFRolloutEngine:
         count = samples // SEQUENCES_A_PART[not is_small(self._model)]
         count = max(1, min(count, len(requests), MAX_PARTS))
         return [requests[first::count] for first in range(count)]
-
-    @torch.inference_mode()
-    def _generated(
-        self, requests: Requests, sampling: Sampling, _installed: tuple[int, int]
-    ) -> Iterator[Rollout]:
-        """Generate a part with the weights that are installed here."""
-        if sampling.exact:
-            assert isinstance(requests, Sequence), "drafts are verified before any is decoded"
-            yield from self._verified(requests, sampling)
-        else:
-            yield from self._decoded(requests, sampling)
 
     def generate_elsewhere(
         self, requests: Requests, sampling: Sampling, installed: tuple[int, int]
@@ -276,18 +263,11 @@ class HFRolloutEngine:
         move_into(SharedTensors(own, file), own, fill=False)
         self._forward.refresh()
 
-    def _verified(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        stop = StopStrings(self._tokenizer, sampling.stop)
-        verifier = DraftVerifier(
-            self._forward, self._decoded, self._end_tokens, stop, sampling, self._room
-        )
-        yield from verifier.generate(self._seats(requests, sampling), self._version)
-        self._counters = replace(
-            self._counters,
-            verified_tokens=self._counters.verified_tokens + verifier.verified_tokens,
-        )
-
-    def _decoded(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
+    @torch.inference_mode()
+    def _generated(
+        self, requests: Requests, sampling: Sampling, _installed: tuple[int, int]
+    ) -> Iterator[Rollout]:
+        """Generate a part with the weights that are installed here."""
         intake = CallRequests(requests, sampling, slots=self._slots, cache=self._room)
         waiting: deque[Seat] = deque()
         prefix_of: dict[int, _Prefix] = {}

@@ -5,8 +5,7 @@ token; on a small model that is most of the time. Here a decoding step is a doze
 layer over a cache that is written in place. Operations and results are the same, as tests verify.
 
 Letters: B decoding sequences, P prompts, T tokens, M tokens of all sequences, L layers,
-H hidden, A query heads, G key-value heads, D head dimension, E experts, K experts per token,
-C tokens of a block.
+H hidden, A query heads, G key-value heads, D head dimension, E experts, K experts per token.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
 
-from tasks.algorithms.expert_products import grouped, through_all_experts, through_experts
+from tasks.algorithms.expert_products import grouped, through_experts
 from tasks.engines.support import refuse_rollout
 from tasks.errors import SettingsError
 from tasks.models.architectures import architecture_of, code_of
@@ -174,55 +173,6 @@ class DecoderForward:
                 routes.append(experts_BK.to(torch.uint8))
         return self.logits(self._model.model.norm(hidden_BH)), _stacked(routes, count)
 
-    def block(
-        self, tokens_C: torch.Tensor, keys: list[torch.Tensor], values: list[torch.Tensor]
-    ) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
-        """Run the next tokens of one sequence, with operations of shapes that no token changes.
-
-        The shapes depend on the number of tokens and of their predecessors only, every expert
-        computes every token, and a token that is masked contributes an exact 0. So the bits of a
-        token's results are a function of the tokens up to it, if a matrix product computes a row
-        from that row alone.
-
-        Args:
-            tokens_C: on the CPU.
-            keys: per layer [tokens before, G, D].
-            values: like the keys.
-
-        Returns:
-            logits_CV in float32, experts_CLK in uint8, and the keys and values with the new tokens.
-        """
-        count, before = len(tokens_C), len(keys[0])
-        place_T = torch.arange(before + count, device=self.device)
-        hidden_CH = self._model.model.embed_tokens(tokens_C.to(self.device))
-        rope = self._rope(hidden_CH, place_T[before:])
-        bias_CT = torch.zeros(count, before + count, device=self.device)
-        bias_CT.masked_fill_(place_T > place_T[before:, None], -torch.inf)
-        routes, all_keys, all_values = [], [], []
-        for layer, old_keys, old_values in zip(self._layers, keys, values, strict=True):
-            query_CAD, key_CGD, value_CGD = layer.project(hidden_CH, rope)
-            keys_TGD = torch.cat([old_keys, key_CGD])
-            values_TGD = torch.cat([old_values, value_CGD])
-            grouped = query_CAD.unflatten(1, (self._num_groups, -1)).permute(1, 2, 0, 3)
-            scores = grouped @ keys_TGD.permute(1, 2, 0)[:, None]
-            weights = (scores.float() * self._scale + bias_CT).softmax(dim=3)
-            mixed = weights.to(scores.dtype) @ values_TGD.transpose(0, 1)[:, None]
-            hidden_CH = layer.finish(hidden_CH, mixed.permute(2, 0, 1, 3).reshape(count, -1))
-            hidden_CH, experts_CK = layer.feed(hidden_CH, densely=True)
-            all_keys.append(keys_TGD)
-            all_values.append(values_TGD)
-            if experts_CK is not None:
-                routes.append(experts_CK.to(torch.uint8))
-        logits_CV = self.logits(self._model.model.norm(hidden_CH))
-        return logits_CV, _stacked(routes, count), all_keys, all_values
-
-    def no_tokens(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Keys and values of a sequence that has not begun, for `block`."""
-        empty = torch.empty(
-            0, self._num_groups, self._head_dim, device=self.device, dtype=self._model.dtype
-        )
-        return [empty] * len(self._layers), [empty] * len(self._layers)
-
     def _rope(
         self, hidden_MH: torch.Tensor, position_M: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -293,14 +243,8 @@ class _Layer:
         """Add what attention found."""
         return hidden_MH + self._attention.o_proj(mixed_MC)
 
-    def feed(
-        self, hidden_MH: torch.Tensor, *, densely: bool = False
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Add what the experts say, and return whom they were; None in a dense layer.
-
-        Args:
-            densely: every expert computes every token, so that no shape depends on the routes.
-        """
+    def feed(self, hidden_MH: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Add what the experts say, and return whom they were; None in a dense layer."""
         normed_MH = self._layer.post_attention_layernorm(hidden_MH)
         if self.block is None:
             return hidden_MH + self._layer.mlp(normed_MH), None
@@ -310,21 +254,16 @@ class _Layer:
         gates_MK = gates_MK.to(normed_MH.dtype)
         gate_up = self.block.get_parameter("experts.gate_up_proj")
         down = self.block.get_parameter("experts.down_proj")
-        if densely:
-            added_MH = through_all_experts(normed_MH, gates_MK, experts_MK, gate_up, down)
-        else:
-            added_MH = through_experts(
-                normed_MH,
-                gates_MK,
-                experts_MK,
-                len(down),
-                gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
-                down=lambda rows, ends: grouped(rows, down, ends),
-            )
+        added_MH = through_experts(
+            normed_MH,
+            gates_MK,
+            experts_MK,
+            len(down),
+            gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
+            down=lambda rows, ends: grouped(rows, down, ends),
+        )
         if hasattr(self.block, "beside_experts"):  # of a family of one's own
-            added_MH = added_MH + self.block.beside_experts(
-                normed_MH, gates_MK, experts_MK, densely=densely
-            )
+            added_MH = added_MH + self.block.beside_experts(normed_MH, gates_MK, experts_MK)
         if hasattr(self.block, "shared_experts"):
             added_MH = added_MH + self.block.shared_experts(normed_MH)
         elif hasattr(self.block, "shared_expert"):  # Qwen2-MoE, whose gate is per token

@@ -1,7 +1,7 @@
 """Sample tokens with random numbers that depend on the sequence, not on the batch.
 
-Every token has one uniform number, a hash of (seed, stream, sample, position in the response).
-The stream is the request's problem_id unless the request names another. The number does not
+Every token has one uniform number, a hash of (seed, problem_id of the request, sample, position in
+the response). The number does not
 depend on the order of the requests, on other sequences in the batch, or on segments. It selects
 a token from the cumulative probabilities.
 

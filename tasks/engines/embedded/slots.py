@@ -208,7 +208,7 @@ class Slots:
         self._prompt_S[slot] = prompt
         self._position_S[slot] = prompt + len(request.response_tokens)
         self._stop_S[slot] = self.most(seat)
-        key = stream_key(self._sampling.seed, request.stream or request.problem_id, seat.sample)
+        key = stream_key(self._sampling.seed, request.problem_id, seat.sample)
         # torch computes little in uint64, so that an int64 holds the bits of the key.
         self._stream_S.numpy().view(np.uint64)[slot] = key
 

@@ -50,13 +50,8 @@ def make_seats(
 
     Raises:
         DataError: a request has no prompt, or no token left to draw.
-        SettingsError: vLLM does not support the temperature or the length, or is to be exact.
+        SettingsError: vLLM does not support the temperature or the length.
     """
-    if sampling.exact:
-        raise SettingsError(
-            "vLLM does not draw by position, and its log-probabilities depend on the batch: it has "
-            "no exact rollouts; set engines.reuse to 'off' or engines.rollout to 'hf'"
-        )
     if sampling.temperature != 0.0 and not COLDEST <= sampling.temperature <= HOTTEST:
         raise SettingsError(
             f"temperature {sampling.temperature}: vLLM samples between {COLDEST} and {HOTTEST}; "

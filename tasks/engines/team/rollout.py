@@ -2,8 +2,8 @@
 
 A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
 whose first rank represents it. Replicas in the ranks' own processes share a queue of requests
-(`Dealer`). To dedicated ones, whose steps the ranks do not see, and for exact rollouts,
-requests are dealt at once, balanced by expected response length. A sequence's random stream is
+(`Dealer`). To dedicated ones, whose steps the ranks do not see, requests are dealt at once,
+balanced by expected response length. A sequence's random stream is
 keyed by its name, so the responses do not depend on the replica.
 """
 
@@ -220,8 +220,7 @@ class TeamRollout:
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
         """Distribute the requests; yield rollouts of all replicas as they end."""
-        dealt = self._dedicated or sampling.exact
-        parts = spread_requests(requests, len(self._replicas)) if dealt else ()
+        parts = spread_requests(requests, len(self._replicas)) if self._dedicated else ()
         samples = sum(request.num_samples for request in requests)
         member = self._controller.member
         # Dedicated engines roll out while a trainer may ask for the routes of an earlier call.

@@ -50,10 +50,9 @@ def cache_of(monkeypatch):
     return lambda tokens: monkeypatch.setattr(rollout, "CACHE_BYTES", tokens * TOKEN_BYTES)
 
 
-@pytest.mark.parametrize("exact", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_five_times_the_prompts_take_the_same_memory(tiny_moe, cache_of, exact):
+def test_five_times_the_prompts_take_the_same_memory(tiny_moe, cache_of):
     cache_of(1000)
-    sampling = dataclasses.replace(SAMPLING, max_new_tokens=3, exact=exact)
+    sampling = dataclasses.replace(SAMPLING, max_new_tokens=3)
     few, many = (peak_bytes(tiny_moe, requests([200] * count), sampling) for count in (12, 60))
 
     assert many < 1.05 * few
@@ -87,29 +86,6 @@ def test_the_bound_changes_neither_tokens_nor_routes(tiny_moe, cache_of, seed, t
         assert one.trace.experts_TLK.tobytes() == bound[key].trace.experts_TLK.tobytes()
         assert one.logprobs == pytest.approx(bound[key].logprobs, abs=1e-4)
     assert sum(len(one.prompt_tokens) for one in asked) == engine.counters.prompt_tokens
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tokens", [1, 200])
-def test_the_bound_changes_no_byte_of_exact_rollouts(tiny_moe, cache_of, tokens):
-    """Drafts that end early leave responses that wait for their rest, with and without a cache."""
-    exact = dataclasses.replace(SAMPLING, max_new_tokens=60, exact=True)
-    asked = requests([150, 70, 5, 190], num_samples=2)
-    free = results(HFRolloutEngine(tiny_moe), asked, exact)
-    drafted = [
-        dataclasses.replace(
-            one,
-            drafts=tuple(free[one.problem_id, sample].response_tokens[:20] for sample in (0, 1)),
-        )
-        for one in asked
-    ]
-    cache_of(tokens)
-    for given_requests in (asked, drafted):
-        bound = results(HFRolloutEngine(tiny_moe), given_requests, exact)
-        for key, one in free.items():
-            assert one.response_tokens.tobytes() == bound[key].response_tokens.tobytes()
-            assert one.logprobs.tobytes() == bound[key].logprobs.tobytes()
-            assert one.trace.experts_TLK.tobytes() == bound[key].trace.experts_TLK.tobytes()
 
 
 @pytest.mark.parametrize("tokens", [1, 300])

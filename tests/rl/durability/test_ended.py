@@ -170,7 +170,7 @@ def request(name: str, samples: int, **changes: object) -> Request:
 
 
 def test_only_the_samples_that_are_missing_are_asked_for(tmp_path):
-    asked = request("p", 5, drafts=tuple(np.array([n], dtype=np.int32) for n in range(4)))
+    asked = request("p", 5)
     kept = {name_of(asked, sample, SAMPLING): rollout(sample) for sample in (1, 4)}
     write_ended(tmp_path, 0, kept)
     engine = Scripted()
@@ -179,16 +179,13 @@ def test_only_the_samples_that_are_missing_are_asked_for(tmp_path):
         assert 5 == keeping.counters.sequences
 
     assert sorted(one.sample for one in found) == [0, 1, 2, 3, 4]
-    runs = [(one.first_sample, one.num_samples, len(one.drafts)) for one in engine.asked]
-    assert runs == [(0, 1, 1), (2, 2, 2)]
-    assert [int(draft[0]) for one in engine.asked for draft in one.drafts] == [0, 2, 3]
+    assert [(0, 1), (2, 2)] == [(one.first_sample, one.num_samples) for one in engine.asked]
 
 
 @pytest.mark.parametrize(
     ("changed", "sampling"),
     [
         (request("q", 1), SAMPLING),
-        (request("p", 1, stream="s"), SAMPLING),
         (request("p", 1, response_tokens=np.array([7], dtype=np.int32)), SAMPLING),
         (Request("p", np.array([1, 3], dtype=np.int32), 1), SAMPLING),
         (request("p", 1), dataclasses.replace(SAMPLING, temperature=0.9)),

@@ -347,7 +347,6 @@ def test_a_response_in_flight_has_the_tokens_of_one_that_was_never_cut(varied):
             {"engines": FREE, "zero_variance": ZeroVarianceSettings(refill_rounds=1)},
             {"zero_variance": ZeroVarianceSettings(refill_rounds=2, refill_share=0.5)},
             {"engines": EngineSettings(staleness=2)},
-            {"engines": EngineSettings(reuse="prefix")},
         ],
         lambda changes: (
             changes

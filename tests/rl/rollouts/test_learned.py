@@ -29,7 +29,7 @@ def test_a_phase_starts_from_what_the_phase_before_learned_of_each_prompt(settin
     gone = {rows[1].id: known, "of another phase": known}
     before = learned_in(settings, gone, CurriculumPosition())
 
-    records = first_state(settings, rows, {}, before).records
+    records = first_state(settings, rows, before).records
 
     assert {row.id for row in rows} == records.keys()
     assert known == records[rows[1].id]
@@ -41,10 +41,10 @@ def test_a_second_phase_goes_on_with_the_curriculum_of_the_first(settings, probl
     bands = with_bands(settings, *BANDS)
     before = learned_in(bands, {}, position)
 
-    assert position == first_state(bands, problems, {}, before).stage
+    assert position == first_state(bands, problems, before).stage
     other = bands.model_copy(update={"domains": {Domain.CODE: 1.0}})
     for changed in (with_bands(settings, BANDS[1]), with_bands(settings), other):
-        assert CurriculumPosition() == first_state(changed, problems, {}, before).stage
+        assert CurriculumPosition() == first_state(changed, problems, before).stage
 
 
 def test_what_a_phase_leaves_behind_is_where_the_next_one_begins(

@@ -23,7 +23,7 @@ from transformers.models.qwen3_moe.modeling_qwen3_moe import (
     Qwen3MoeSparseMoeBlock,
 )
 
-from tasks.algorithms.expert_products import grouped, through_all_experts, through_experts
+from tasks.algorithms.expert_products import grouped, through_experts
 from tasks.lab.recipes.grove_moe.family import GROVE_MOE
 from tasks.lab.recipes.grove_moe.formulas import summed_by_group
 from tasks.models.registration import register_classes
@@ -101,32 +101,14 @@ class GroveMoeSparseMoeBlock(Qwen3MoeSparseMoeBlock):
         return (routed_MH + adjugates_MH).view_as(hidden_states)
 
     def beside_experts(
-        self,
-        hidden_MH: torch.Tensor,
-        gates_MK: torch.Tensor,
-        experts_MK: torch.Tensor,
-        *,
-        densely: bool = False,
+        self, hidden_MH: torch.Tensor, gates_MK: torch.Tensor, experts_MK: torch.Tensor
     ) -> torch.Tensor:
-        """Return what the adjugates of the chosen experts add.
-
-        Args:
-            densely: every adjugate computes every token, so that no shape depends on the routes.
-        """
+        """Return what the adjugates of the chosen experts add."""
         number = self.chunk_experts.num_groups
         groups_MK, weights_MK = summed_by_group(
             experts_MK, gates_MK, size=self._size, num_groups=number
         )
-        if not densely:
-            return self._scale * self.chunk_experts(hidden_MH, groups_MK, weights_MK)
-        # A group that is skipped has weight 0, whichever adjugate is read for it.
-        return self._scale * through_all_experts(
-            hidden_MH,
-            weights_MK,
-            groups_MK.clamp(max=number - 1),
-            self.chunk_experts.get_parameter("gate_up_proj"),
-            self.chunk_experts.get_parameter("down_proj"),
-        )
+        return self._scale * self.chunk_experts(hidden_MH, groups_MK, weights_MK)
 
 
 class GroveMoeForCausalLM(Qwen3MoeForCausalLM):

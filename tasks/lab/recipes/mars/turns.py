@@ -11,11 +11,9 @@ group, so that no chain waits for the other.
 
 from collections.abc import Sequence
 
-from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rollouts import AgentTurn, ScoredRollout, turn_key
 from data_schemas.rows import Message, Problem
-from tasks.errors import SettingsError
 from tasks.lab.recipes.mars import correctness
 from tasks.lab.recipes.mars.choices import choose_reports, choose_solutions
 from tasks.lab.recipes.mars.correctness import says_correct
@@ -133,16 +131,7 @@ class Mars:
 
 
 def open_mars(settings: AnyRecipe, phase: RLSettings) -> Recipe:
-    """Open the recipe (an `OpenRecipe`).
-
-    Raises:
-        SettingsError: the phase would reuse responses.
-    """
-    if phase.engines.reuse is not Reuse.OFF:
-        raise SettingsError(
-            f"engines.reuse is '{phase.engines.reuse.value}': the inputs of verifier and "
-            "corrector are never drawn again; set it to 'off'"
-        )
+    """Open the recipe (an `OpenRecipe`)."""
     recipe = MarsRecipe.model_validate(settings.model_dump())
     return Recipe(turns=Mars(recipe), verifiers=frozenset({VERIFIER}), plots=PLOTS)
 

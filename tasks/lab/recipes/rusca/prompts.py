@@ -4,7 +4,6 @@ fewer from step to step (`shares_of_group`).
 
 from collections.abc import Sequence
 
-from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rows import Problem
 from tasks.algorithms.terms.protocol import EngineGap
@@ -76,9 +75,4 @@ def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:
                 "between the prompts would undo a scaffold; leave it out, or set the scaffold's "
                 "ratio to 'importance'"
             )
-    if phase.engines.reuse is not Reuse.OFF:
-        raise SettingsError(
-            f"engines.reuse is '{phase.engines.reuse.value}': an earlier response may have "
-            "answered another prompt than a scaffold shows; set it to 'off'"
-        )
     return Recipe(shaper=Scaffold(scaffold, phase), report=ScaffoldPhaseReport(scaffold, phase))

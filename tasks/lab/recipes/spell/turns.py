@@ -15,7 +15,6 @@ import hashlib
 import random
 from collections.abc import Sequence
 
-from data_schemas.machine_settings import Reuse
 from data_schemas.rl_settings import AnyRecipe, RLSettings
 from data_schemas.rollouts import AgentTurn, ScoredRollout, turn_key
 from data_schemas.rows import Message, Problem
@@ -104,7 +103,6 @@ def open_spell(settings: AnyRecipe, phase: RLSettings) -> Recipe:
         SettingsError: a step of the phase would not take whole chains.
     """
     needs = {
-        "engines.reuse": (phase.engines.reuse.value, Reuse.OFF.value),
         "engines.segment_tokens": (phase.engines.segment_tokens, 0),
         "zero_variance.refill_rounds": (phase.zero_variance.refill_rounds, 0),
     }

@@ -9,9 +9,8 @@ from flytekit import FlyteContextManager
 from flytekit.core.type_engine import TypeEngine
 
 from data_schemas.ledgers import AgentLedgerRow, GroupOutcome
-from data_schemas.machine_settings import Reuse
 from data_schemas.reports import LEDGER_FILE
-from data_schemas.rl_settings import AnyRecipe, EngineSettings, RLSettings
+from data_schemas.rl_settings import AnyRecipe, EngineSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import abstain, scored
@@ -178,13 +177,6 @@ def test_harm_and_repair_are_measured_apart(group):
 def test_quotas_that_make_no_sense_are_refused(quotas):
     with pytest.raises(ValueError, match="quotas takes verifier and corrector"):
         MarsRecipe.model_validate({"quotas": quotas})
-
-
-def test_reuse_is_refused_by_name():
-    reusing = RLSettings(domains={Domain.MATHS: 1.0}, engines=EngineSettings(reuse=Reuse.PREFIX))
-
-    with pytest.raises(ValueError, match=r"engines.reuse is 'prefix'"):
-        open_recipe(MarsRecipe(), reusing)
 
 
 def judged(problem, response):

@@ -3,7 +3,6 @@
 import pytest
 
 from data_schemas.ledgers import GroupOutcome
-from data_schemas.rl_settings import EngineSettings
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, render_prompt
 from tasks.engines.embedded.rollout import HFRolloutEngine
@@ -162,7 +161,6 @@ def test_a_scaffold_that_could_show_nothing_is_refused(
             ({"terms": terms_of({"kind": kind})}, f"'{kind}', .* would undo a scaffold")
             for kind in ("tis", "icepop", "stale", "tasks/lab/terms/token_band.py:TokenBand")
         ),
-        ({"engines": EngineSettings(reuse="prefix")}, "may have answered another prompt"),
     ],
 )
 def test_what_undoes_a_scaffold_is_refused_by_name(settings, changes, says):

@@ -7,7 +7,6 @@ from itertools import count
 import pytest
 
 from data_schemas.ledgers import AgentLedgerRow, GroupOutcome
-from data_schemas.machine_settings import Reuse
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import EngineSettings, RLSettings, ZeroVarianceSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
@@ -283,7 +282,6 @@ def test_a_question_that_is_remembered_is_not_distinct(play):
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
-        ({"engines": EngineSettings(reuse=Reuse.PREFIX)}, "engines.reuse"),
         ({"engines": EngineSettings(segment_tokens=3)}, "engines.segment_tokens"),
         ({"zero_variance": ZeroVarianceSettings(refill_rounds=1)}, "zero_variance.refill_rounds"),
     ],
