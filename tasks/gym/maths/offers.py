@@ -85,7 +85,8 @@ def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Patte
 
     word = alternatives(offers + others)
     # Two values as in "x is 5 or 1" are read where a sentence announces them.
-    behind = rf"(?<=\d)(?=\s)(?!\s{ANY_OR})"
+    # A clause has words: without a look at them, each number of a long row of numbers is tried.
+    behind = rf"(?<=\d)(?=\s+(?:{_NUMBER}\s{{0,2}})?[^\W\d_])(?!\s{ANY_OR})"
     # A point or comma within a number begins nothing; to try each takes seconds.
     clause = rf"|,(?!\d)|[(，（、]|\s[-–—]{{1,2}}(?=\s)|{behind}" if in_clauses else ""
     opens = rf"(?:\A|\.(?!\d)|[;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]){clause})"
