@@ -108,17 +108,18 @@ def check_model_folder(path: Path) -> None:
 
 def _check_same_model(path: Path, config: Mapping[str, Any]) -> None:
     """Refuse what engines would read differently: vLLM opens the class that `architectures` names
-    and the weights that `quantization_config` describes, others those of `model_type` as they are.
+    and the weights that `quantization_config` (of MLX `quantization`) describes, others those of
+    `model_type` as they are.
 
     Raises:
         SettingsError: names the key.
     """
-    if method := config.get("quantization_config"):
-        raise SettingsError(
-            f"{path}/{CONFIG} has a quantization_config ({str(method)[:60]}), and weights are read "
-            "as they are. Give the model before quantisation; if these are its weights, remove the "
-            "key."
-        )
+    for key in ("quantization_config", "quantization"):
+        if method := config.get(key):
+            raise SettingsError(
+                f"{path}/{CONFIG} has a {key} ({str(method)[:60]}), and weights are read as they "
+                "are. Give the model before quantisation; if these are its weights, remove the key."
+            )
     names = config.get("architectures") or []
     kind = str(config["model_type"])
     known = {f"{kind.replace('_', '')}{version}forcausallm" for version in ("", "v2")}
@@ -279,10 +280,10 @@ def read_config(path: Path) -> dict[str, Any]:
         raise SettingsError(
             f"{path} is not a folder. Give a Hugging Face model directory.{_download(path)}"
         )
-    return read_object(
-        path / CONFIG,
-        "Give a folder with config.json, *.safetensors and tokenizer.json.",
-    )
+    advice = "Give a folder with config.json, *.safetensors and tokenizer.json."
+    if nested := sorted(path.glob(f"*/{CONFIG}")):  # checkpoint-100 of a training
+        advice += f" {nested[-1].parent} has one."
+    return read_object(path / CONFIG, advice)
 
 
 def _check_values(path: Path, config: dict[str, Any]) -> None:

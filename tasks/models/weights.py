@@ -491,6 +491,13 @@ def _instead(folder: Path) -> str:
 
 
 _OTHER_FORMS = {
+    "*.distcp": "is a part of a checkpoint of FSDP. Put its parts together: accelerate "
+    "merge-weights FOLDER OUT",
+    "global_step*": "is a checkpoint of DeepSpeed. Put its parts together: python zero_to_fp32.py "
+    ". OUT --safe_serialization",
+    "*.npz": "is in a form of MLX alone. Take the checkpoint that it was made from.",
+    "onnx": "is exported for another program. Take the checkpoint that it was made from.",
+    "*.onnx": "is exported for another program. Take the checkpoint that it was made from.",
     "*.gguf": "is quantised for another program. Take the checkpoint that it was made from.",
     "*.bin": "may hold code. Load it with transformers and save it with save_pretrained.",
     "*.pth": "may hold code. Load it with transformers and save it with save_pretrained.",

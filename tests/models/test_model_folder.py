@@ -215,6 +215,7 @@ def test_an_end_token_that_the_tokenizer_does_not_have_is_refused(copy, entries)
     ("changes", "message"),
     [
         ({"quantization_config": {"quant_method": "fp8"}}, "before quantisation"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "has a quantization .*as they are"),
         ({"architectures": ["LlamaForCausalLM"]}, "engines go by one or the other"),
         ({"architectures": ["Qwen3MoeForSequenceClassification"]}, "engines go by one or the"),
     ],
@@ -223,6 +224,15 @@ def test_a_config_that_engines_would_read_differently_is_refused(copy, changes, 
     _edit(copy / "config.json", **changes)
 
     with pytest.raises(SettingsError, match=message):
+        check_model_folder(copy)
+
+
+def test_a_folder_of_checkpoints_names_one(copy):
+    copy.rename(copy.parent / "checkpoint-100")
+    copy.mkdir()
+    (copy.parent / "checkpoint-100").rename(copy / "checkpoint-100")
+
+    with pytest.raises(SettingsError, match=r"config.json is missing.*checkpoint-100 has one"):
         check_model_folder(copy)
 
 

@@ -109,7 +109,14 @@ def test_weights_under_other_names_are_another_layout_and_no_part_of_a_download(
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"), [("pytorch_model.bin", "save_pretrained"), ("q4.gguf", "made from")]
+    ("name", "advice"),
+    [
+        ("pytorch_model.bin", "save_pretrained"),
+        ("q4.gguf", "made from"),
+        ("__0_0.distcp", "merge-weights"),
+        ("global_step10", "zero_to_fp32"),
+        ("weights.npz", "MLX"),
+    ],
 )
 def test_weights_in_another_form_are_named_with_what_to_do(copy, name, advice):
     (copy / "model.safetensors").rename(copy / name)
