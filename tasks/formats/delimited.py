@@ -93,7 +93,7 @@ def cells_under(header: Iterable[str], text: str) -> dict[str, str]:
     """
     table = _Table(header)
     try:
-        rows = list(csv.reader(io.StringIO(text), strict=True, delimiter=table.delimiter))
+        rows = list(table.read(io.StringIO(text)))
     except csv.Error:
         return {}
     if len(rows) != 1 or len(rows[0]) != len(table.names):
@@ -128,6 +128,8 @@ class _Table:
             self._number += 1
             first = self._first_line()
         self.delimiter = separator[1] if separator else _delimiter(first)
+        # `"title", "kind"`: a blank before a quote is none of its cell.
+        self._skips_blanks = re.search(rf'{re.escape(self.delimiter)} +"', first) is not None
         if first:
             self._ahead.append(first)
         self._reader = self._new_reader()
@@ -150,7 +152,13 @@ class _Table:
         return ""
 
     def _new_reader(self) -> Iterator[list[str]]:
-        return csv.reader(self._lines(), strict=True, delimiter=self.delimiter)
+        return self.read(self._lines())
+
+    def read(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        """Yield the cells of lines as those of this table are written; a broken quote raises."""
+        return csv.reader(
+            lines, strict=True, delimiter=self.delimiter, skipinitialspace=self._skips_blanks
+        )
 
     def _lines(self) -> Iterator[str]:
         while (line := self._next_line()) is not None:
@@ -210,6 +218,8 @@ class _Table:
                 if (line := self._next_line()) is None or _is_open(line):
                     break
         first, *others = self._taken
+        if '\\"' in first:
+            cause = "a backslash escapes a quote; export with doubled quotes (Spark: escape='\"')"
         if self.delimiter == "\t":
             # No text has a tab, so that what follows the line can be read anew.
             self._ahead.extendleft(reversed(others))
@@ -233,7 +243,7 @@ class _Table:
         if not line.strip():
             return []
         try:
-            return next(csv.reader([line], strict=True, delimiter=self.delimiter))
+            return next(self.read([line]))
         except csv.Error:
             return [""] * (len(self.names) + 1)
 

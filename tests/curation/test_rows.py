@@ -313,6 +313,29 @@ def test_the_first_line_by_which_excel_names_its_delimiter_is_no_header(tmp_path
     assert {"a": "1", "b,c": "2"} == row.fields
 
 
+def test_a_blank_before_a_quote_is_none_of_its_cell(tmp_path: Path):
+    path = tmp_path / "raw.csv"
+    path.write_text('"title", "kind"\n"red, new", "shoes, big"\n"blue", "toys"\n')
+
+    first, second = read_rows(path)
+
+    assert isinstance(first, RawRow)
+    assert isinstance(second, RawRow)
+    assert {"title": "red, new", "kind": "shoes, big"} == first.fields
+    assert {"title": "blue", "kind": "toys"} == second.fields
+
+
+def test_quotes_that_a_backslash_escapes_say_how_to_export_them(tmp_path: Path):
+    path = tmp_path / "raw.csv"
+    path.write_text('title,kind\n"15\\" wide, red",shoes\nblue,toys\n')
+
+    first, second = read_rows(path)
+
+    assert isinstance(first, UnreadableRow)
+    assert "doubled quotes" in first.problem.detail
+    assert isinstance(second, RawRow)
+
+
 @pytest.mark.parametrize(
     ("name", "payload", "message"),
     [
