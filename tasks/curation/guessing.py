@@ -693,13 +693,16 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
     options = tuple(sorted(spellings))
     if len(options) < 2:
         raise DataError(f"the label {label.name} has {len(options)} value: nothing to choose from")
-    full = [c for c in columns if c.fill >= _MOSTLY and len(c.counts) > 1]
+    # Of a feed with a row a variant (Shopify), title and label are in the first row of a product.
+    fills = {c.name: _fill_beside(c, label) for c in columns}
+    full = [c for c in columns if fills[c.name] >= _MOSTLY and len(c.counts) > 1]
     same = [column.name for column in full if _is_bijection(column, label)]
     facets = [column.name for column in full if column.is_number and column.name not in same]
     texts = [column for column in full if column.name not in {*facets, *same}]
     if not texts:  # what is blank in more rows than a few is better than nothing to ask about
-        most = max((c.fill for c in columns if c.is_free_text and c.fill >= _HALF), default=0.0)
-        texts = [c for c in columns if c.is_free_text and c.fill == most and c.name not in same]
+        free = [c for c in columns if c.is_free_text and fills[c.name] >= _HALF]
+        most = max((fills[c.name] for c in free), default=0.0)
+        texts = [c for c in free if fills[c.name] == most and c.name not in same]
     if not texts:
         raise DataError(f"no column is left to ask about, beside the label {label.name}")
     best = sorted(texts, key=lambda c: (not c.is_named("title"), not c.is_free_text))
@@ -722,6 +725,12 @@ def _choice(columns: Sequence[_Column], label: _Column, remarks: tuple[str, ...]
         "facets": {name: f"{{{name}}}" for name in facets[:_MOST_COLUMNS]},
     }
     return _Draft(fields, tuple(chosen), label.name, "", options, values, tuple(notes))
+
+
+def _fill_beside(column: _Column, label: _Column) -> float:
+    """Return the share of the rows with a label that have a value of a column."""
+    pairs = zip(column.values, label.values, strict=True)
+    return sum(bool(value) for value, one in pairs if one) / sum(label.counts.values())
 
 
 def _label_notes(label: _Column, spellings: Mapping[str, Sequence[str]]) -> list[str]:
@@ -767,7 +776,7 @@ def _spellings(label: _Column) -> dict[str, list[str]]:
     for value, count in label.counts.items():
         if label.classes and value not in label.classes:
             continue  # -1, as `datasets` writes what has no label
-        said = label.classes.get(value, value)
+        said = _said(label, value)
         bare = said.strip(_QUOTES).strip() or said
         seen = "".join(char for char in bare if unicodedata.category(char) != "Cf")
         key = unicodedata.normalize("NFKC", seen).casefold()
@@ -775,9 +784,17 @@ def _spellings(label: _Column) -> dict[str, list[str]]:
     result: dict[str, list[str]] = {}
     for group in groups.values():
         commonest = group.most_common(1)[0][0]
-        commonest = label.classes.get(commonest, commonest)
+        commonest = _said(label, commonest)
         result[commonest.strip(_QUOTES).strip() or commonest] = sorted(group)
     return result
+
+
+def _said(label: _Column, value: str) -> str:
+    """Return what a value of a label says: the name of its class, or the text alone in a list."""
+    parts = written_value(value)
+    if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], str):
+        return parts[0]
+    return label.classes.get(value, value)
 
 
 def _is_bijection(column: _Column, label: _Column) -> bool:

@@ -29,7 +29,7 @@ from tasks.curation.items import Item
 from tasks.curation.readers.cells import unread_in
 from tasks.curation.readers.class_names import classes_in
 from tasks.curation.readers.missing import is_missing
-from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
+from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, has_suffix, read_rows
 from tasks.errors import DataError, SettingsError
 from tasks.formats.delimited import is_delimited
 from tasks.platform.tables import Screen
@@ -114,6 +114,10 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
     Raises:
         SettingsError: the table cannot be read, or nothing can be guessed.
     """
+    if path.is_dir():
+        names = [one.name for one in sorted(path.iterdir()) if has_suffix(one.name)][:SHOWN]
+        tables = f", such as {', '.join(names)}" if names else ""
+        raise SettingsError(f"{path} is a folder; name the tables in it{tables}")
     if not path.is_file():
         raise SettingsError(f"there is no file {path}")
     read, rows, unread = list[RawRow | UnreadableRow](), list[RawRow](), list[UnreadableRow]()

@@ -324,8 +324,8 @@ def check_readable(path: Path) -> None:
         DataError: the format is unknown, or differs from the suffix, or two columns have one name.
     """
     if not has_suffix(path.name):
-        end = path.suffix.lower()
-        remedy = next((do for ends, do in _REMEDIES.items() if end in ends), "Convert it first")
+        own = {path.suffix.lower(), _kind(path)}
+        remedy = next((do for ends, do in _REMEDIES.items() if own & {*ends}), "Convert it first")
         raise DataError(f"{path} is not one of {', '.join(SUFFIXES)}. {remedy}.")
     try:
         if is_pointer(path):

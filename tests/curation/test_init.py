@@ -841,6 +841,38 @@ def test_separators_that_could_be_of_another_language_are_asked_about(question, 
         assert "en" == guess_mapping("sums", rows, language="en").mapping.language
 
 
+def test_a_feed_with_a_row_a_variant_asks_about_the_rows_that_have_a_label():
+    rows = [
+        {"Title": f"red shoe of kind {n}", "Type": ("shoes", "bags")[n % 2], "Size": "S", "SKU": n}
+        if is_first
+        else {"Title": "", "Type": "", "Size": "ML"[n % 2], "SKU": n}
+        for n in range(60)
+        for is_first in (True, False, False)
+    ]
+
+    guess = guess_mapping("feed", rows, label="Type")
+
+    assert "Title: {Title}" in guess.mapping.prompt
+    assert ("bags", "shoes") == guess.mapping.options
+
+
+def test_a_label_that_pandas_wrote_as_a_list_of_one_is_its_text():
+    rows = [{"title": f"red shoe {n}", "kind": str([("shoes", "bags")[n % 2]])} for n in range(60)]
+
+    mapping = guess_mapping("feed", rows, label="kind").mapping
+
+    assert ("bags", "shoes") == mapping.options
+    assert {"['bags']": "bags", "['shoes']": "shoes"} == mapping.values["kind"]
+
+
+def test_a_folder_in_place_of_a_table_names_its_tables(tmp_path: Path):
+    (tmp_path / "part-0.parquet").write_bytes(b"")
+    (tmp_path / "_SUCCESS").write_bytes(b"")
+
+    with pytest.raises(SettingsError, match="is a folder; name the tables in it, such as part-0"):
+        draft(tmp_path)
+
+
 def test_a_second_header_among_the_labels_is_pointed_at():
     rows = [
         {"ps_name": f"red shoe {n}", "ps_category": ("shoes", "bags")[n % 2]} for n in range(60)

@@ -181,6 +181,7 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path):
         check_readable(fake)
     for name, remedy in (
         ("a.json", r"let its name end in .jsonl; of one list make lines: jq -c '.\[\]'"),
+        ("a.json.gz", "let its name end in .jsonl"),
         ("a.ods", "Save it as .xlsx"),
         ("a.csv.zip", "Unpack it first"),
     ):
