@@ -185,9 +185,9 @@ _GROUPED = {
 _NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}.*")
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 _SIGN = rf"(?:{CURRENCY}|[A-Z]{{0,3}}\$)\.?"
-# "\\frac{1}{2}", "Rp 12.345", "R$ 1.299,90", "1.299.000 đ", "12 %", "1/3".
+# "\\frac{1}{2}", "$5$", "Rp 12.345", "R$ 1.299,90", "1.299.000 đ", "12 %", "1/3".
 _AMOUNT = re.compile(
-    rf".*\\[A-Za-z]+.*|{_NUMBER.pattern}(?:\s?%|/[1-9]\d*)?|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}"
+    rf".*\\[A-Za-z]+.*|\$[^$]+\$|{_NUMBER.pattern}(?:\s?%|/[1-9]\d*)?|{_SIGN}\s?{_NUMBER.pattern}|{_NUMBER.pattern}\s?{_SIGN}"
 )
 # "123 kg", "12 of them".
 _NUMBERED = re.compile(rf"{_NUMBER.pattern}(?!\w).*")

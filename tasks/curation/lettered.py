@@ -1,13 +1,13 @@
 """Find the options of an examination in a table, and how its key names the right one.
 
 Options are a list within a cell (`choices`, ARC's `choices.text`, or a list that a CSV file writes
-as text), or columns that a letter or a number tells apart (`A`, `option_b`, `pilihan3`). The key is
-a letter, or a number from 0 or 1.
+as text), or columns that a letter or a number tells apart (`A`, `option_b`, `pilihan3`), which may
+be those of an object (`options: {"A": ...}`). The key is a letter, or a number from 0 or 1.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,11 +22,11 @@ _FIRST = 1000
 """Rows whose commonest number of options is that of the table."""
 _MOSTLY = 0.95
 """Share of rows whose key is one of these options."""
-# "A", "option_b", "optionC", "choice 1".
-_MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J]))(?P<letter>[A-Ja-j])")
+# "A", "option_b", "optionC", "choice 1", "opa" (MedMCQA).
+_MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J])|op)(?P<letter>[A-Ja-j])")
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
 _KEY = re.compile(
-    r"answer|correct|gold|label|target|solution|(?:^|_)key|kunci|jawab|benar|resposta|gabarito|correta"
+    r"^cop$|answer|correct|gold|label|target|solution|(?:^|_)key|kunci|jawab|benar|resposta|gabarito|correta"
     r"|respuesta|đáp|trả_lời|sagot|tamang|คำตอบ|เฉลย|答|正解",
     re.IGNORECASE,
 )
@@ -68,16 +68,27 @@ def _candidates(row: Row) -> list[tuple[str, ...]]:
         if _LEAST <= len(cells) <= len(LETTERS) and not {*cells} <= {*LETTERS}
     ]
     stems: dict[str, dict[str, str]] = {}
-    for name in row:
-        for form in (_MARKED, _NUMBERED):
-            if (match := form.fullmatch(name)) and row[name] not in (None, ""):
-                stems.setdefault(match[1].casefold(), {})[match[2].upper()] = name
+    for prefix, cells in _objects(row):
+        for name in cells:
+            for form in (_MARKED, _NUMBERED):
+                if (match := form.fullmatch(name)) and cells[name] not in (None, ""):
+                    stem = f"{prefix}{match[1].casefold()}"
+                    stems.setdefault(stem, {})[match[2].upper()] = f"{prefix}{name}"
     for columns in stems.values():
         for marks in (LETTERS, "0123456789", "123456789"):
             run = [columns[mark] for mark in marks if mark in columns]
             if len(run) == len(columns) >= _LEAST and marks.startswith("".join(sorted(columns))):
                 candidates.append(tuple(run))
     return candidates
+
+
+def _objects(row: Row) -> Iterator[tuple[str, Row]]:
+    """Yield a row and the objects in it, each with what stands before its names in a path."""
+    yield "", row
+    for name, cell in row.items():
+        value = written_value(cell)
+        if isinstance(value, Mapping):
+            yield f"{name}.", cast("Row", value)
 
 
 def _lists(row: Row) -> list[tuple[str, list[str]]]:

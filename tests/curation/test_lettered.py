@@ -18,6 +18,8 @@ LAYOUTS = {
     "named columns": {f"option_{mark}": one for mark, one in zip("abcd", COLOURS, strict=True)},
     "numbered columns": {f"pilihan{n}": one for n, one in enumerate(COLOURS, start=1)},
     "a list": {"choices": [*COLOURS]},
+    "an object": {"options": dict(zip("ABCD", COLOURS, strict=True))},
+    "MedMCQA": dict(zip(("opa", "opb", "opc", "opd"), COLOURS, strict=True)),
     "a list in an object": {"choices": {"label": [*"ABCD"], "text": [*COLOURS]}},
 }
 KEYS = {
