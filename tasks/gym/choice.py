@@ -14,10 +14,12 @@ may only deny other options. The right option must not be denied anywhere and mu
 # ruff: noqa: RUF001 - other scripts
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, pairwise
+from string import ascii_lowercase
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -78,7 +80,7 @@ class _Language:
         return rf"(?:(?:{subject})[\s*_]*(?:{self.verb})|{self.choose})"
 
 
-_LETTER = r"(?=[\s(*_]{0,4}[a-h](?!\w))"
+_LETTER = r"(?=[\s(*_]{0,4}[a-z](?!\w))"
 _LANGUAGES = (
     _Language(  # English
         answer=r"(?<!\w)(?:answer|(?<!of )(?<!of a )(?<!of the )(?<!in )(?<!in the )solution)"
@@ -101,8 +103,8 @@ _LANGUAGES = (
         r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
         r"(?:choose|select|pick|opt for|go with)(?: the)?"
         r"(?: option| choice| answer| letter)?(?= )|"
-        r"(?:(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?"
-        r"(?=\W{1,4}[a-h] ?[|).*_,!])",
+        r"(?:\A|(?<=\n)|(?<=[.:,] ))(?:choose|select|pick)(?: option| answer)?"
+        r"(?=\W{1,4}[a-z] ?[|).*_,!])",
     ),
     _Language(  # Indonesian and Malay
         answer=r"(?<!\w)jawa[bp]an(?:nya)?(?!\w)",
@@ -191,7 +193,7 @@ _LANGUAGES = (
         good="(?:ที่)?(?:ถูกต้อง|ถูก|ดี)(?:ที่สุด)?",
         fill="สุดท้าย|ของข้อนี้",
         verb="คือ|:",
-        is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-h)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
+        is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-z)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
         choose=rf"(?:ฉัน|ผม|เรา|ดิฉัน)?(?:ขอ)?(?<!ตัว)(?<!ไม่)(?:เลือก|ตอบ|เฉลย)(?:ข้อ|ตัวเลือก)?{_LETTER}",
     ),
     _Language(  # Filipino
@@ -217,7 +219,7 @@ _PHRASES = (
     r"【(?:正[確确])?答案】",  # 【答案】B
     r"(?<![不未非没沒])(?:故答案[為为]?:?|故|因此|所以|应该?|應該?|本[題题]|只能|可)"  # 故选:B
     r"(?:應|应)?[選选]择?擇?:?",
-    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（*_]{0,3}[a-h](?![a-z]))",  # 选B
+    r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（*_]{0,3}[a-z](?![a-z]))",  # 选B
     # {"answer": "B"}
     r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|jawapan|"
     r"respuesta|"
@@ -231,22 +233,32 @@ def _folded(*patterns: str) -> re.Pattern[str]:
 
 _MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
-_MARKER_OF_ANY_CASE = re.compile(_MARKER.pattern, re.IGNORECASE)
 # "A no" behind "Answer: ", "{A} 0" behind "\\boxed"; no "A's"
 _BEHIND_MARKER = re.compile(
     r"[\s(*_{\[\"]{0,6}(?P<letter>[aeiouyAEIOUY])(?![a-zA-Z0-9_\u00c0-\u024f\u1e00-\u1eff'\u2019])"
 )
+# "**B** the answer is A", but "**B** is blue"
+_SIGNED = re.compile(
+    r"\W{0,9}(?P<letter>[a-z])[*_)\]}\"|]{1,9}\s{1,9}(?!(?:is|are|was|seems?)(?!\w)|[-:=])"
+)
+_MAY_BE_LETTER = re.compile(r"(?<![a-zA-Z0-9])(?:[aeiouyAEIOUY](?![a-zA-Z0-9_'\u2019])|[a-zA-Z]\d)")
+"""Without one of these no announcement is before a letter that is a word, or glued to a digit."""
+_GLUED = re.compile(r"[\s(*_{\[\"]{0,6}(?P<word>(?P<letter>[a-zA-Z])\d\w*)")  # "Answer: C0"
 _ARTICLES = frozenset("ao")
 """Words of one letter behind a verb, in English and Portuguese: `is a`, `é o`."""
-# "Resposta: A alternativa B"
+# "Resposta: A alternativa B"; "Resposta: A Resposta: B" announces twice
 _ARTICLE_OF_OPTION = re.compile(
     r"\s(?:resposta|gabarito|opção|alternativa|escolha|letra|melhor|única|mais|corret[ao]|cert[ao])"
-    r"(?!\w)",
-    re.IGNORECASE,
+    r"(?!\w)(?!(?: \w+)?\s*:)"
 )
 # "a number", "é a C"
-_WORD_BEHIND = re.compile(r"\s+[(*_]{0,4}[^\W\d_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
-_LETTER_BEHIND = re.compile(r"\s+[(*_]{0,4}[a-hA-H](?!\w)")
+_WORD_BEHIND = re.compile(r"[ \t]+[(*_]{0,4}[^\W\d_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+# "Answer: A close reading shows B"
+_NOUN_BEHIND = re.compile(
+    r"[ \t]+(?!(?:the|it|this|that|its|they|we|you|these|no|not|nor|so|then|thus|ok|yes|for|of|to|"
+    r"oh)(?!\w))[a-z]{2}"
+)
+_LETTER_BEHIND = re.compile(r"[ \t]+[(*_]{0,4}[a-zA-Z](?!\w)")
 # "### final answer\n\n", "**jawaban**\n": a line of its own that announces what is below it.
 _HEADING = _folded(
     r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) |正[確确]|最[終终佳])?(?:"
@@ -255,7 +267,7 @@ _HEADING = _folded(
     r"yang (?:paling )?(?:benar|tepat|betul)|na tama)|สุดท้าย|ที่ถูกต้อง)?)"
     r"[ \t*_]{0,5}\n[ \t\n]{0,9}(?=\S)"
 )
-_LETTER_LIST = r"\(?[a-h]\)?(?:(?:,| and| e| y| dan| và| &|&)+ ?\(?[a-h]\)?)*"
+_LETTER_LIST = r"\(?[a-z]\)?(?:(?:,| and| e| y| dan| và| &|&)+ ?\(?[a-z]\)?)*"
 # "eliminating a and c leaves b", "eliminando a e c, resta b": the last letter ends its clause
 _REMAINDER = _folded(
     r"(?:\A|(?<=[.!,:;\n]))[ \t]{0,3}(?:(?:so|then|by|after|dengan|sau khi|al|ao),? )?"
@@ -269,28 +281,28 @@ _REMAINDER = _folded(
     r"(?:maka |yang )?(?:tersisa|tinggal|sisanya)|(?:thì |ta )?(?:chỉ )?còn(?: lại)?)"
     r"(?: (?:us with|only|just|option|apenas|só|solo|sólo|a|la|hanya|adalah|opsi|pilihan|opção|"
     r"opción|alternativa|đáp án|phương án|là))*"
-    r" \(?(?P<left>[a-h])\)?(?=\s*(?:[.!;\n]|\Z))"
+    r" \(?(?P<left>[a-z])\)?(?=\s*(?:[.!;\n]|\Z))"
 )
 # "a would be right if the box were red, but": what would hold elsewhere asserts nothing
 _COUNTERFACTUAL = re.compile(
-    r"(?:(?<=[.!\n])|(?<=[.!] )|\A)(?:option |choice )?\(?[a-h]\)? would (?:only |indeed )?"
+    r"(?:(?<=[.!\n])|(?<=[.!] )|\A)(?:option |choice )?\(?[a-z]\)? would (?:only |indeed )?"
     r"(?:be|have been) (?:right|correct|true|the (?:right |correct )?answer)(?: only)? if "
     r"[^.,;!?\n]{1,80}?(?<!\w)(?:were|was|had)(?!\w)[^.,;!?\n]{0,80}, but "
-    r"(?:(?:(?!(?<!\w)[b-h](?!\w))[^.,;!?\n]){1,80}, (?=(?:so|hence|thus|therefore) ))?(?=\w)"
+    r"(?:(?:(?!(?<!\w)[b-hj-z](?!\w))[^.,;!?\n]){1,80}, (?=(?:so|hence|thus|therefore) ))?(?=\w)"
 )
 # "# conclusion\n\nb": a heading above the letter that ends the text
 _CONCLUSION = _folded(
     r"(?m:^)[ \t#>*_]{0,9}(?:(?:in )?conclusion|result|verdict|conclusión|conclusão|"
     r"conclusione|fazit|kesimpulan|kết luận|konklusyon|สรุป|结论|結論)[ \t*_:]{0,5}\n[ \t\n]{0,9}"
-    r"(?=[(*_]{0,4}[a-h][)*_.]{0,4}\s*\Z)"
+    r"(?=[(*_]{0,4}[a-z][)*_.]{0,4}\s*\Z)"
 )
 # "not A but B", "bukan A melainkan B", "不是A而是B", of options of one letter.
 _NOT_BUT = _folded(
     r"(?:"
     r"(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|não é|no es|nicht|pas|hindi)\s|ไม่ใช่|不是"
-    r")\s?(?:option )?\(?[a-h]\)?,?\s?(?:"
+    r")\s?(?:option )?\(?[a-z]\)?,?\s?(?:"
     r"(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|mais|kundi)\s|แต่(?:เป็น|คือ)?|而是"
-    r")\s?(?:(?:rather|sim|sí) )?(?=(?:option )?\(?[a-h]\)?(?![a-z]))"
+    r")\s?(?:(?:rather|sim|sí) )?(?=(?:option )?\(?[a-z]\)?(?![a-z]))"
 )
 _CONCESSIONS = (
     "even though|even if|although|though|while|whilst|whereas|sedangkan|sementara|manakala|"
@@ -309,11 +321,17 @@ _REASON = _folded(
 # "unlike a", "why not a": no second answer
 _CONTRASTED = _folded(
     r"(?<!\w)(?:unlike|instead of|rather than|over|than|compared (?:to|with)|contrary to|why not|"
+    r"(?:many|most|some)(?: people| students| readers)? (?:pick|choose|select)|"
+    r"(?:i|we) (?:have )?(?:rejected|excluded|eliminated|ruled out)|"
+    r"the (?:problem|trouble|issue) with|if (?:it|this|that) were|"
     r"not|neither|nor|except|besides|for|regarding|about|beda dengan|khác với|bukan|não|không|"
     r"nicht|pas)(?!\w)|ไม่|不|非"
 )
 # "while a might seem plausible"
-_SEEMS = re.compile(r"(?<!\w)(?:may|might|could|can) (?:\w+ )?(?:seem|look|appear|sound)(?!\w)")
+_SEEMS = re.compile(
+    r"(?<!\w)(?:(?:may|might|could|can) (?:\w+ )?(?:seem|look|appear|sound)|at first|initially)"
+    r"(?!\w)"
+)
 # "but a could be right", "although a is red"
 _CONNECTIVE = _folded(
     r"^(?:(?:but|and|or|however|yet|still|then again|since|as|because|tetapi|tapi|namun|dan|mas|"
@@ -338,30 +356,46 @@ _MAY_BE = _folded(
     r" ?(?:อาจ|可能|也[许許]|或[许許]|大概)"
 )
 """Behind an option: it is a guess, `b may be right`."""
-# "tetapi a juga benar", "แต่ a ก็ถูก", "b、a都对": there "a" is no article; "e também" is "and also"
-_ALSO = r"(?<=(?<!\w)a) (?:juga|cũng|também|también)(?!\w)| (?:ก็|ถูก|ผิด|也|都|均|皆|正|[对對错錯])"
+# "tetapi a juga benar", "a salah", "a不对": there "a" is no article; "e também" is "and also"
+_ALSO = (
+    r"(?<=(?<!\w)[aeiouy]) (?:também|instead|too|as well)(?= ?[|?]| ?$)|"
+    r"(?<=(?<!\w)a) também(?!\w)|(?<=(?<!\w)mas [eo]) também(?!\w)|"
+    r"(?<=(?<!\w)[ai]) está(?!\w)|(?<=(?<!\w)[aeiou]) también(?!\w)|"
+    r" (?:juga|cũng|ay|è|benar|betul|tepat|salah|keliru|đúng|sai|richtig|falsch)(?!\w)|"
+    r" [\u0e00-\u0e7f\u3400-\u9fff]"
+)
 # "b dan a benar", "b e a estão corretas"; in "b e a resposta" it is one.
-_BOTH = (
-    r"(?<=(?<!\w)[b-h] and a) (?:both|are|fit|work|seem|apply)(?!\w)|"
-    r"(?<=(?<!\w)[b-h] dan a)(?!\w)|(?<=(?<!\w)[b-h] và a)(?!\w)|"
-    r"(?<=(?<!\w)[b-h] e a) (?:estão|são)(?!\w)|"
-    r"(?<=(?<!\w)[b-h] y a) son(?!\w)|(?<=(?<!\w)[b-h] et a) sont(?!\w)"
+_BOTH = "|".join(
+    rf"(?<=(?<!\w)[a-z] {and_} [aeiouy]){verbs}(?!\w)"
+    for and_, verbs in (
+        ("and", " (?:both|are|fit|work|seem|apply)"),
+        ("dan", ""),
+        ("và", ""),
+        ("e", " (?:estão|são|sono)"),
+        ("y", " son"),
+        ("et", " sont"),
+        ("und", " sind"),
+    )
 )
 _TURN = _folded(
     r"(?<!\w)(?:wait|actually|sorry|correction|on (?:second thought|reflection)|hmm|maybe|perhaps|"
-    r"alternatively|torn between|unsure|uncertain|not (?:\w+ )?(?:sure|certain)|ragu|tidak yakin|"
+    r"alternatively|then again|change (?:my|the) (?:answer|mind|choice)|torn between|"
+    r"unsure|uncertain|not (?:\w+ )?(?:sure|certain)|ragu|tidak yakin|"
     r"không chắc|não tenho certeza|no estoy segur[oa]|"
-    r"mungkin|maaf|có lẽ|talvez|quizás?|peut être|vielleicht|forse)(?!\w)|"
-    r"อาจ|ไม่แน่ใจ|也[许許]|可能|或[许許]|不[确確]定"
+    r"mungkin|maaf|sebenarnya|na verdade|desculpe?|en realidad|perdón|thực ra|xin lỗi|en fait|"
+    r"eigentlich|entschuldigung|in realtà|scusa|có lẽ|talvez|quizás?|peut être|vielleicht|forse)"
+    r"(?!\w)|"
+    r"อาจ|ไม่แน่ใจ|也[许許]|可能|或[许許]|不[确確]定|其[实實]|抱歉|更正|等等|จริงๆ|ที่จริง|ขอโทษ"
 )
 """In an explanation: it may take the answer back, so that it is read like the answer."""
 _AFFIRMED = _folded(
     r"(?<!\w)(?:also|too(?! \w)|as well|equally|either|both|could|might|may|possible|plausible|"
-    r"valid|acceptable|correct|right|true|fits?|works?|juga|benar|tepat|betul|bisa|boleh|cũng|đúng|"
-    r"có thể|também|también|puede|pueda|podría|pode|poderia|possa|correct[ao]|correcte|cert[ao]|"
-    r"aussi|peut|pourrait|puisse|juste|auch|kann|könnte|richtig|anche|può|potrebbe|giust[ao]|"
-    r"corrett[ao]|rin|din|tama|maaari(?:ng)?|pwede(?:ng)?)(?!\w)|"
-    r"ก็|ได้|ถูก|也|正[确確]|可以"
+    r"valid|acceptable|correct|right|true|fits?|works?|as good|instead(?! of)|"
+    r"better (?:answer|option|choice)|is it$|juga|benar|tepat|betul|bisa|boleh|cũng|đúng|"
+    r"có thể|também|también|puede|pueda|podría|pode|poderia|possa|correct[ao]s?|corret[ao]s?|"
+    r"correctes?|cert[ao]s?|aussi|peut|pourrait|puisse|justes?|auch|kann|könnte|richtig|anche|può|"
+    r"potrebbe|giust[aoie]|corrett[aoie]|rin|din|tama|maaari(?:ng)?|pwede(?:ng)?)(?!\w)|"
+    r"ก็|ได้|ถูก|也|正[确確]|[对對]|可以"
 )
 """In a clause about another option that denies nothing: it is offered beside the answer."""
 # "a and c are right"
@@ -371,11 +405,16 @@ _IS_RIGHT = _folded(
 )
 _FALSE = (
     r"wrong|incorrect|false|invalid|impossible|unsuitable|salah|keliru|sai|errad[ao]s?|incorret[ao]s?|"
-    r"incorrect[ao]s?|faux|fausses?|falsch|mali"
+    r"incorrect[ao]s?|faux|fausses?|falsch|sbagliat[aoie]|errat[aoie]|fals[aoie]s?|mali"
 )
 _NEGATED = _folded(
     r"(?<!\w)(?:not|n t|never|neither|nor|no|cannot|can t|isn t|doesn t|wouldn t|tidak|bukan|não|"
     rf"nem|không|chẳng|nicht|kein\w*|ni|pas|non|hindi|{_FALSE})(?!\w)|n't|ไม่|ผิด|[不非没沒错錯]"
+)
+# "that is wrong" directly behind the answer
+_DENIAL = re.compile(
+    rf"(?:(?:this|that|it|which)(?: answer| option| choice)? (?:is|was) |(?:is|was) )?"
+    rf"(?:not|n t) (?:correct|right|true)|(?:this|that|it|which) (?:is|was) (?:{_FALSE})"
 )
 _IS_FALSE = re.compile(rf"(?<!\w)(?:{_FALSE})(?!\w)")
 # "a is not wrong"
@@ -402,7 +441,14 @@ _UNIT = re.compile(r"\d [a-z]$")
 _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
 MAX_SHORT = 4
 """Words of a clause that names an option and says nothing of it: `it is a`, `so option c`."""
-_UNREAD = frozenset(
+_READ = frozenset(
+    (
+        *("en", "zh", "yue", "id", "ms", "pt", "es", "fr", "de", "it", "vi", "th", "tl"),
+        *("und", "mul", "zxx"),
+    )
+)
+"""Languages whose words are read, and the tags of texts without one."""
+_OTHER_SCRIPTS = frozenset(
     (
         *("ja", "ko"),
         *("ru", "uk", "be", "bg", "sr", "mk", "kk", "ky", "mn"),
@@ -411,7 +457,8 @@ _UNREAD = frozenset(
         *("km", "my", "am"),
     )
 )
-"""Languages of a script of their own: nothing is read but what is written as in another one."""
+"""Unread languages of a script of their own, which shows whether a response is in them."""
+_LATIN_WORD = re.compile(r"(?<!\w)(?!the(?!\w))[^\W\d_]{2}")
 _OWN_SCRIPT = re.compile(
     r"[\u0370-\u0dff\u0e80-\u0eff\u1000-\u13ff\u1780-\u17ff\u3041-\u30ff\uac00-\ud7a3]"
 )
@@ -420,6 +467,8 @@ _FOREIGN_LETTER = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter that is not Latin: a refusal of `A` alone needs none of them to be read."""
 _REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
 """Follows the option: "B is the correct answer", B是正确的选项."""
+_CONDITION = re.compile(r"(?:but |even )?(?:if|were|had)(?!\w)")
+"""Before "b would be right": what would hold elsewhere asserts nothing."""
 _IS_TRUE = re.compile(r"(?<!\w)true(?!\w)(?! (?:answer|option|choice|one))")
 _HYPOTHESIS = re.compile(
     r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what|jika|kalau|andai\w*|bila|apakah|qual|cuál|"
@@ -439,14 +488,20 @@ _BEFORE_LETTER = re.compile(
     r"ตัวเลือก|ดังนั้น|"
     r"[選选][項项]|因此|所以|故|只有|makes|making|leaves) ?)*"
 )
+_HENCE = re.compile(
+    r"(?<!\w)(?:thus|hence|therefore|portanto|logo|donc|quindi|daher|jadi|maka|vậy|boxed) |"
+    r"因此|所以"
+)
+"""Begins a clause without a sign before it."""
 _CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)|。|\n")
 _STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
 _AND = "and|dan|e|y|et|und|và|และ|กับ|和|與|与|及|跟|暨"
 """Words that may replace `&` in the name of an option."""
 _SPACELESS_AND = re.compile(r"(?<=\S)(?:และ|[和與与及])(?=\S)")
-_JOINERS = ("&", *_AND.split("|"), *_OR.split("|"))
-_DASHED = re.compile(r"(?<!\w)([a-h]\)?)\s+[-\u2013\u2014]\s(?=\s*[^\W\d_]{2})")
+_JOINING = re.compile(rf"(?<!\w)(?:&|{_AND}|{_OR})(?!\w)")
+_JOINERS = ("&", *_AND.split("|"), *_OR.split("|"), "หรือ", "或", "或者")
+_DASHED = re.compile(r"(?<!\w)([a-z]\)?)\s+[-\u2013\u2014]\s(?=\s*[^\W\d_]{2})")
 """A dash behind an option ends its clause, `B - not A`; in `a - b` it is a minus sign."""
 _COMMAS = re.compile(
     rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{_AND}|{_OR}) )?[a-z]\)?"
@@ -454,7 +509,7 @@ _COMMAS = re.compile(
     r"estão|son|sont|sind)(?!\w)|[都均皆]))"
 )
 """Commas of a list of letters, which end no clause: `A, C and D are wrong`."""
-_DOTS = re.compile(r"(?<![a-z0-9])([a-h])、(?=[a-h](?![a-z0-9]))")
+_DOTS = re.compile(r"(?<![a-z0-9])([a-z])、(?=[a-z](?![a-z0-9]))")
 """So do those of Chinese: `A、C都不对`."""
 _LISTED = re.compile(
     rf" (?:\| )?(?:(?:{_AND}|&|{_OR}) )+"
@@ -468,7 +523,7 @@ _LETTER_ALONE = re.compile(
 )
 """Such a letter with a sign after it, which no word has."""
 _COPULA = r"(?:(?:is|é|es|est|ist|è|adalah|ialah|là|ay)(?!\w)|คือ|เป็น|是)"
-_SUBJECT = re.compile(rf"\(([a-h])\) ?(?={_COPULA})")
+_SUBJECT = re.compile(rf"\(([a-z])\) ?(?={_COPULA})")
 """A letter in brackets whose clause goes on: `(A) is red`."""
 _AFTER_LETTER = (
     "is|are|or|because|since|as|é|es|est|ist|adalah|ialah|karena|kerana|vì|porque|parce|weil|"
@@ -509,25 +564,37 @@ class MultipleChoice(Gold):
 
 def verify(problem: Problem, response: str) -> Verdict:
     """Score 1 if the right option is asserted and no competing one is, else 0."""
-    check = _check_unread if primary(problem.language) in _UNREAD else _check
-    return verify_answer(problem, response, MultipleChoice, check)
+    is_read = primary(problem.language) in _READ
+    return verify_answer(
+        problem,
+        response,
+        MultipleChoice,
+        _check if is_read else partial(_check_unread, primary(problem.language)),
+    )
 
 
-def _check_unread(gold: MultipleChoice, answer: str) -> Verdict:
-    """Decide in a language that is not read: abstain where its own words stand beside an option."""
+def _check_unread(language: str, gold: MultipleChoice, answer: str) -> Verdict:
+    """Decide in a language that is not read: abstain where its own words stand beside an option.
+
+    In a Latin script they are all words but those of announcements in languages that are read.
+    """
     verdict = _check(gold, answer)
     text = plain(without_container(answer))
     names = [plain(name) for option in (gold.correct, *gold.others) for name in option]
     for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, " ")
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     refused = verdict.reason in ("wrong", "hedged", "several_answers")
-    if (_FOREIGN_LETTER if refused else _OWN_SCRIPT).search(text):
-        return abstain("language_unread", verdict.detail)
-    return verdict
+    if language in _OTHER_SCRIPTS:
+        unread = (_FOREIGN_LETTER if refused else _OWN_SCRIPT).search(text)
+    else:
+        unread = _LATIN_WORD.search(_REVERSED.sub(" ", _MARKER.sub(" ", _HEADING.sub(" ", text))))
+    return abstain("language_unread", verdict.detail) if unread else verdict
 
 
 def _check(gold: MultipleChoice, answer: str) -> Verdict:
-    regions, announced = _regions(gold, answer)
+    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
+    text, unclear = _divided(without_container(answer), options)
+    regions, announced = _regions(text, options)
     *earlier, last = (_BORDER.sub(" ", region) for region in regions)
     verdict = _decide(gold, last, announced=announced)
     for region in earlier if verdict.solved else ():
@@ -536,6 +603,8 @@ def _check(gold: MultipleChoice, answer: str) -> Verdict:
             region, _mentions(gold.correct, region, right=False)
         ):
             return scored(0.0, "several_answers", f"{region[:60]!r} before {last[:60]!r}")
+    if unclear and (verdict.solved or (verdict.reason == "wrong" and unclear & options[0])):
+        return abstain("letter_or_word", f"{sorted(unclear)} in {last[:80]!r}")
     if verdict.solved and _affirms_several(gold, answer):
         return abstain("others_affirmed", last[:80])
     return verdict
@@ -584,6 +653,8 @@ def _decide(gold: MultipleChoice, asserted: str, *, announced: bool) -> Verdict:
             return scored(0.0, "several_answers" if right else "wrong", f"asserts {name!r}")
     if not right:
         return scored(0.0, "wrong", f"none of {list(gold.correct)[:4]!r} in {asserted[:80]!r}")
+    anywhere = (*mentions, *_mentions(gold.correct, asserted, right=False))
+    named = [span for span in anywhere if not _inside(span, spans)]
     if any(span in denied or _is_denied(asserted, span, mentions) for span in named):
         return scored(0.0, "wrong", f"denied in {asserted[:80]!r}")
     asking = [alias for alias in gold.correct if plain(alias).rstrip().endswith("?")]
@@ -593,13 +664,12 @@ def _decide(gold: MultipleChoice, asserted: str, *, announced: bool) -> Verdict:
     return scored(1.0, "correct", asserted[:80])
 
 
-def _regions(gold: MultipleChoice, answer: str) -> tuple[list[str], bool]:
+def _regions(text: str, options: Sequence[Collection[str]]) -> tuple[list[str], bool]:
     """Return the clauses of each announcement, the last one up to the end of the text.
 
     Without a marker that announces an option it is the whole text. Also return whether one does.
     """
-    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
-    text = plain(_divided(without_container(answer), options))
+    text = plain(text)
     text = _STYLE.sub("", _COMMAS.sub(r"\1 and ", _DOTS.sub(r"\1&", text)))
     text = _REMAINDER.sub(_remaining, _COUNTERFACTUAL.sub("", text.replace("c'est", "est")))
     text = _CONCLUSION.sub("answer: ", text)
@@ -609,18 +679,25 @@ def _regions(gold: MultipleChoice, answer: str) -> tuple[list[str], bool]:
     result = sorted((*_announced(text), *_announced_backwards(text, names)))[-MAX_MARKERS:]
     heads = clauses(text[: result[-1][0]] if result else "").split("|")
     goes_through = {_option_of(head.strip(), options) for head in heads} >= {*range(len(options))}
-    regions = ["" if goes_through else clauses(_opening(text, names))]
+    head = text[: result[0][0]] if result else ""
+    signed = _SIGNED.match(head)
+    opening = signed["letter"] if signed else ""
+    others = names - {opening, *(result[0][2].split() if result else ())}  # "**D** x. E is right"
+    if opening and any(_pattern(name).search(clauses(head)) for name in others):
+        opening = ""
+    opening = opening if opening in names else _opening(_with_copula(text, options), names)
+    regions = ["" if goes_through else clauses(opening)]
     for place, (start, end, option) in enumerate(result):
         # With a word behind it the lead keeps its border: in "A is not, choose B" B is not denied.
         lead = clauses(f"{_SENTENCE.split(text[max(0, start - WINDOW) : start])[-1]} 0")[:-1]
         withdrawal = EVERY_LANGUAGE.before.search(lead) or HEDGED_BEFORE.search(lead)
         last = place + 1 == len(result)
         following = (
-            _with_copula(text[end:], options)
+            _with_copula(f"{option}{text[end:]}", options)
             if last
-            else _sentence(text, end, result[place + 1][0])
+            else option + _sentence(text, end, result[place + 1][0])
         )
-        region = clauses(" ".join((lead if withdrawal else "", option, following)))
+        region = clauses(f"{lead if withdrawal else ''} {following}")
         region = region if withdrawal else _unexplained(region, options)
         if option or any(_pattern(name).search(_BORDER.sub(" ", region)) for name in names):
             regions.append(region)
@@ -631,37 +708,92 @@ def _regions(gold: MultipleChoice, answer: str) -> tuple[list[str], bool]:
     return [clauses(text)], False
 
 
-def _divided(text: str, options: Sequence[Collection[str]]) -> str:
+def _divided(text: str, options: Sequence[Collection[str]]) -> tuple[str, set[str]]:
     """Divide announcements behind a competing letter that is also a word: `Answer: A no` is A.
 
     A capital is the option, as is any letter behind a colon; in `the answer is a number` it is an
-    article, as it is before the wording of an option: `Answer: A blue box`.
+    article, as it is before the wording of an option: `Answer: A blue box`. Also return the letters
+    of which that cannot be said: `the answer is a ok`, `Answer: A close reading shows B`.
     """
-    letters = _WORD_LETTERS.intersection(set[str]().union(*options[1:]))
-    if not letters:
-        return text
+    names = set[str]().union(*options)
+    letters = _WORD_LETTERS.intersection(names)
+    competing = letters.intersection(set[str]().union(*options[1:]))
     text = unicodedata.normalize("NFKC", unified(text))
-    wordings = [name for option in options for name in option if len(name) > 1]
+    if not _MAY_BE_LETTER.search(text) or all(len(name) > 1 for name in names):
+        return text, set()
     places = list[int]()
-    for marker in _MARKER_OF_ANY_CASE.finditer(text):
+    lowered = _lowered(text)
+    markers = (*_MARKER.finditer(lowered), *_HEADING.finditer(lowered))
+    unclear = _glued_letters(text, markers, names)
+    starts = sorted(marker.start() for marker in markers)
+    for marker in markers:
         found = _BEHIND_MARKER.match(text, marker.end())
-        if found is None or found["letter"].casefold() not in letters:
+        if found is None or (letter := found["letter"].casefold()) not in letters:
             continue
         following = text[found.end() : found.end() + WINDOW]
-        clause = fold(_CLAUSE_END.split(following.lstrip("\n"), maxsplit=1)[0])
-        verb = marker[0].rstrip(" *_")[-1]
-        behind = _WORD_BEHIND if verb.isalpha() and verb < "\u0250" else _LETTER_BEHIND
-        if found["letter"] in _ARTICLES and behind.match(following):
+        sentence = _SENTENCE.split(following.lstrip("\n"), maxsplit=1)[0]
+        clause = fold(_CLAUSE_END.split(sentence, maxsplit=1)[0])
+        if _ARTICLE_OF_OPTION.match(following) or _names_wording(clause, names):
             continue
-        if _ARTICLE_OF_OPTION.match(following) or any(
-            _pattern(name).search(clause) for name in wordings
-        ):
+        is_article, is_unclear = _is_article(marker[0], found["letter"], following)
+        if is_unclear or (is_article and text.islower() and not _LETTER_BEHIND.match(following)):
+            unclear.add(letter)
+        if is_article:
             continue
-        if not _pattern(found["letter"]).match(f"{found['letter'].casefold()} {clause}"):
+        if _pattern(letter).match(f"{letter} {clause}"):
+            continue
+        if letter in competing:
             places.append(found.end())
-    for place in reversed(places):
+        next_marker = bisect_left(starts, found.end())
+        end = (*starts[next_marker : next_marker + 1], len(text))[0]
+        unclear |= _conclusions(letter, sentence[: end - found.end()], names)
+    for place in sorted(places, reverse=True):
         text = f"{text[:place]} | {text[place:]}"
-    return text
+    return text, unclear
+
+
+def _lowered(text: str) -> str:
+    """Return a text in lower case with every place kept: the Turkish capital of i would be two."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(char if len(char.lower()) > 1 else char.lower() for char in text)
+
+
+def _names_wording(clause: str, names: Collection[str]) -> bool:
+    return any(len(name) > 1 and _pattern(name).search(clause) for name in names)
+
+
+def _glued_letters(text: str, markers: Sequence[re.Match[str]], names: Collection[str]) -> set[str]:
+    """Return the letters of options that begin an announced word that is none: `Answer: C0`."""
+    words = [_GLUED.match(text, marker.end()) for marker in markers]
+    glued = {fold(word["word"]) for word in words if word}
+    return {word[0] for word in glued if word[0] in names and word not in names}
+
+
+def _is_article(marker: str, letter: str, following: str) -> tuple[bool, bool]:
+    """Say whether a letter behind a marker is an article, and whether it may as well be an option.
+
+    Behind a verb a letter before a word is, `is a number`, `é a C`; behind a colon one before a
+    letter may be, `Resposta: A C`.
+    """
+    verb = marker.rstrip(" *_")[-1]
+    is_followed = _LETTER_BEHIND.match(following) is not None
+    if verb.isalpha() and verb < "\u0250":
+        return letter in _ARTICLES and _WORD_BEHIND.match(following) is not None, False
+    return letter in _ARTICLES and is_followed, is_followed
+
+
+def _conclusions(letter: str, behind: str, names: Collection[str]) -> set[str]:
+    """Return the options between which `a close reading shows b` leaves the choice; at least two.
+
+    "A red box. B is right" is no such sentence but a second announcement.
+    """
+    if letter != "a" or _NOUN_BEHIND.match(behind) is None:
+        return set()
+    folded = fold(behind)
+    named = {name for name in names if name != "a" and _pattern(name).search(folded)}
+    return {"a", *named} if named and not _REVERSED.search(folded) else set()
 
 
 def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
@@ -671,19 +803,20 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
     else the whole text is the answer.
     """
     parts = [part.strip(" ?") for part in region.split("|")]
-    leading, chosen = list[str](), -1
+    leading, chosen, head = list[str](), -1, ""
     for part in parts:
         clause = _REASON.split(part, maxsplit=1)[0].strip()
         place = _option_of(clause, options)
         if place < 0 or (leading and place != chosen):
             break
-        leading.append(clause)
         chosen = place
+        head = clause
+        leading.append(_named_in(clause, options[place]))
         if clause != part:
             break
     if not leading or "?" in region[: region.find("|") + 1 or len(region)]:
         return region
-    rest = (parts[len(leading) - 1].removeprefix(leading[-1]), *parts[len(leading) :])
+    rest = (parts[len(leading) - 1].removeprefix(head), *parts[len(leading) :])
     others = [name for place, option in enumerate(options) if place != chosen for name in option]
     if _goes_through_all(rest, options):
         return " | ".join(leading)
@@ -693,14 +826,24 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
             _states_wording(part, option) or _restates(before, part, option) for option in options
         )
         and _takes_back(part, options[chosen], others)
+        and not (_CONDITION.match(before) and " would " in part)
         for before, part in pairwise(("", *explanation))
     ]
     if not any(withdrawals):
         return " | ".join(leading)
     letters = _WORD_LETTERS.intersection(others)
+    if withdrawals[0] and _DENIAL.fullmatch(explanation[0]):
+        return f"not {leading[0]}"
     pairs = zip(explanation, withdrawals, strict=True)
     clauses_behind = (
-        _lettered(part, letters) if withdrawal else part for part, withdrawal in pairs
+        (
+            f"not {letter}"
+            if (letter := _denied_letter(_BORDER.sub(" ", part), options[chosen], others))
+            else _lettered(part, letters)
+        )
+        if withdrawal
+        else part
+        for part, withdrawal in pairs
     )
     return " | ".join((*leading, *clauses_behind))
 
@@ -741,26 +884,26 @@ def _without_labels(text: str, options: Sequence[Collection[str]]) -> str:
 
 def _with_copula(text: str, options: Sequence[Collection[str]]) -> str:
     """Read `B. A: red. C: green` as `B. A is red. C is green`: each says what an option is."""
-    for names in options:
-        words = "|".join(re.escape(name) for name in names if len(name) > 1)
-        letters = "|".join(re.escape(name) for name in names if len(name) == 1)
-        if words and letters:
-            text = re.sub(
-                rf"([.;\n][-*_(\s]{{0,9}})({letters})[)*_|\s]*:[*_\s]*(?=(?:{words})(?!\w))",
-                r"\1\2 is ",
-                text,
-            )
-    return text
+    letters = "|".join(re.escape(name) for names in options for name in names if len(name) == 1)
+    if not letters or ":" not in text:
+        return text
+    return re.sub(
+        rf"([\w)}}\]*\"|][.,;:!\s]*[.;\n][-*_(\s]{{0,9}})({letters})[)*_|\s]{{0,9}}:[*_\s]{{0,9}}(?=\w)",
+        r"\1\2 is ",
+        text,
+    )
 
 
 def _remaining(match: re.Match[str]) -> str:
-    """Announce the option that is left, unless it is among those that are eliminated."""
+    """Announce the option that is left; one that is also eliminated is no answer."""
     eliminated, left = match["eliminated"], match["left"]
-    return match[0] if re.search(rf"(?<!\w){left}(?!\w)", eliminated) else f"\nanswer: {left}"
+    is_both = re.search(rf"(?<!\w){left}(?!\w)", eliminated) is not None
+    return f"\nanswer: {'not ' if is_both else ''}{left}"
 
 
 def _option_of(clause: str, options: Sequence[Collection[str]]) -> int:
     """Return the place of the option that a clause consists of, as `option b` does; else -1."""
+    clause = clause.rstrip("项項 ")  # 选B项
     for place, names in enumerate(options):
         if clause in names or any(_ends_with(clause, name) for name in names if len(name) == 1):
             return place
@@ -775,23 +918,57 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
     first = stated.partition(" ")[0]  # "a" may be an article: there it offers nothing
     named = [name for name in others if name == first or _pattern(name).search(bordered)]
     is_no = not named and 0 < words < MAX_SHORT - 1 and _NEGATED.search(stated)
-    if _TURN.search(clause) or is_no:
+    if _TURN.search(clause) or is_no or _DENIAL.fullmatch(clause):
         return True
     own = (match.span() for name in names for match in _pattern(name).finditer(bordered))
-    if any(_is_denied(bordered, span, ()) for span in own):
+    if any(_is_denied(bordered, span, ()) for span in own) or _denied_letter(
+        bordered, names, others
+    ):
         return True
     if not named or _CONTRASTED.match(stated) or _SEEMS.search(stated) or _LOOKS.match(bordered):
         return False
-    is_list = {*bordered.split()} <= {*named, *_JOINERS, *"abcdefgh"}  # "a, c and d"
+    is_list = {*bordered.split()} <= {*named, *_JOINERS, *ascii_lowercase}  # "a, c and d"
     is_name = any(_ends_with(clause, name) for name in named if len(name) == 1)
-    if is_list or is_name or clause in named or _OR_ELSE.match(bordered):
+    if is_list or is_name or clause in named or _offers_alternative(bordered, (*names, *others)):
         return True
     if _NOT_FALSE.search(clause) or (_AFFIRMED.search(stated) and not _NEGATED.search(stated)):
         return True
-    ends = any(re.search(rf"(?<![a-z0-9]){re.escape(name)}\Z", clause) for name in named)
+    wordings = (name for name in names if len(name) > 1)  # "a is blue" of an answer that is blue
+    ends = any(
+        re.search(rf"(?<![a-z0-9]){re.escape(name)}\Z", clause) for name in (*named, *wordings)
+    )
     is_last = ends and not _REASON.match(clause)
     is_last = is_last and not _UNIT.search(bordered)
     return is_last and words <= MAX_SHORT and not _NEGATED.search(stated)
+
+
+def _named_in(clause: str, names: Collection[str]) -> str:
+    """Return the name in a clause that consists of an option: of `a e` in Portuguese, E."""
+    if clause in names:
+        return clause
+    *before, letter = clause.rstrip("项項 ").split()
+    return letter if not before or before[-1] in _ARTICLES else clause
+
+
+def _denied_letter(clause: str, names: Collection[str], others: Collection[str]) -> str:
+    """Return the letter of the answer that a clause begins with and denies: `e está errada`.
+
+    Of a letter that is also a word it may be another sense, "and is wrong", which denies the same.
+    """
+    for text in (clause, _CONNECTIVE.sub("", clause).strip()):
+        head, _, rest = text.partition(" ")
+        denial = EVERY_LANGUAGE.after.match(f" {rest}|") if head in names else None
+        if denial and denial[0][1] != "|" and not {*denial[0].split()}.intersection(others):
+            return head
+    return ""
+
+
+def _offers_alternative(clause: str, names: Collection[str]) -> bool:
+    """Say whether a clause begins with "or": "o" is one before an option if O is an option too."""
+    conjunction = _OR_ELSE.match(clause)
+    if conjunction is None or conjunction[0] != "o " or "o" not in names:
+        return conjunction is not None
+    return clause.split()[1] in names and not _NEGATED.search(clause)
 
 
 def _num_words(word: str) -> int:
@@ -840,11 +1017,17 @@ def _announced_backwards(text: str, names: Collection[str]) -> Iterator[tuple[in
     """Find options before a marker: start and end of the marker, and the option."""
     for marker in _REVERSED.finditer(text):
         clause = _clause(text, marker.start())
-        words = fold(clause)
+        words = _HENCE.split(fold(clause))[-1]
+        head, _, rest = words.partition(" ")  # "C A is the answer" behind "Answer:"
+        beside = ""
+        if len(head) == 1 and rest and head in names and not _JOINING.search(rest[:-1]):
+            words, beside = rest, "" if rest == head or head in _ARTICLES else f"{head} | "
         name = max((name for name in names if _ends_with(words, name)), key=len, default="")
         proves = len(name) == 1 and words == name and _IS_TRUE.search(marker[0])  # "g is true"
+        if "would" in marker[0]:
+            clause = _SENTENCE.split(text[max(0, marker.start() - WINDOW) : marker.start()])[-1]
         if name and not proves and not _HYPOTHESIS.search(clause):
-            yield *marker.span(), f"{name} |"
+            yield *marker.span(), f"{beside}{name} |"
 
 
 def _clause(text: str, end: int) -> str:
@@ -969,6 +1152,8 @@ def _beside_denied(
     ordered = sorted(rivals, key=lambda rival: rival[1])
     beside: set[_Span] = set()
     for (name, span), (other, following) in pairwise(ordered):
+        if text[slice(*span)] == text[slice(*following)]:  # "I | I is wrong": said twice
+            continue
         if name == other and not text[span[1] : following[0]].strip(" |"):
             beside |= {span, following} if denied & {span, following} else set()
     return beside

@@ -70,6 +70,7 @@ _NEGATING_PHRASES = {
     "de": "(?:verschieden|anders) (?:von|als)",
     "it": "divers[oa] d[aei]",
     "vi": "đâu phải|(?<!khác )ngoài",
+    "tl": "(?:mali|di tama) ang",
 }
 _FILLERS = (
     "a an the this that it its is are was were be been being s re to of in as by for with i we you "
@@ -113,7 +114,7 @@ _WRONG = {
     "es": "equivocado incorrecto incorrecta incorrectos incorrectas falso falsa falsos falsas",
     "fr": "faux fausse fausses incorrecte incorrectes",
     "de": "falsch",
-    "it": "sbagliato sbagliata errato errata falso falsa",
+    "it": "sbagliato sbagliata sbagliati sbagliate errato errata errati errate falso falsa falsi",
     "vi": "sai",
 }
 _WRONG_PHRASES = {"en": "ruled out", "es": "está(?:n)? mal", "de": "stimmt nicht"}
@@ -286,7 +287,7 @@ def denials(language: str) -> Denials:
         rf"(?:(?:{wrong})(?!\w)|(?:{negations})(?:{_FILL} (?:{_any(_RIGHT)})(?!\w)| ?(?:$|[|?])))"
         r"|"
         r"(?: \|)+ (?:no|nope|não|nein)(?: ?$| ?\|)|"
-        r" ?(?:選項|选项|這個|这个|是|的)*"
+        r" ?(?:選項|选项|這個|这个|是|的|也|都|均|皆)*"
         r"(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
         r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| (?!\(?[a-h]\)?(?![a-z])))|ไม่ถูก|ไม่ตรง|ผิด)"
     )
