@@ -45,6 +45,8 @@ from tasks.gym.protocol import Gold, verify_answer
 
 MAX_MARKERS = 50
 """The last so many announcements are read."""
+MAX_CLAUSES = 1000
+"""Clauses of an explanation; a longer text is read as an answer in whole, which is stricter."""
 MAX_MENTIONS = 500
 """Mentions of options; a response with more counts as flooded."""
 
@@ -592,7 +594,7 @@ def _check_unread(language: str, gold: MultipleChoice, answer: str) -> Verdict:
 
 
 def _check(gold: MultipleChoice, answer: str) -> Verdict:
-    options = [{fold(alias) for alias in option} for option in (gold.correct, *gold.others)]
+    options = [frozenset(map(fold, option)) for option in (gold.correct, *gold.others)]
     text, unclear = _divided(without_container(answer), options)
     regions, announced = _regions(text, options)
     *earlier, last = (_BORDER.sub(" ", region) for region in regions)
@@ -664,7 +666,7 @@ def _decide(gold: MultipleChoice, asserted: str, *, announced: bool) -> Verdict:
     return scored(1.0, "correct", asserted[:80])
 
 
-def _regions(text: str, options: Sequence[Collection[str]]) -> tuple[list[str], bool]:
+def _regions(text: str, options: Sequence[frozenset[str]]) -> tuple[list[str], bool]:
     """Return the clauses of each announcement, the last one up to the end of the text.
 
     Without a marker that announces an option it is the whole text. Also return whether one does.
@@ -796,7 +798,7 @@ def _conclusions(letter: str, behind: str, names: Collection[str]) -> set[str]:
     return {"a", *named} if named and not _REVERSED.search(folded) else set()
 
 
-def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
+def _unexplained(region: str, options: Sequence[frozenset[str]]) -> str:
     """Return the option that a text begins with, without the explanation behind it.
 
     The explanation may name other options, if no clause of it offers one or takes the answer back;
@@ -817,14 +819,16 @@ def _unexplained(region: str, options: Sequence[Collection[str]]) -> str:
     if not leading or "?" in region[: region.find("|") + 1 or len(region)]:
         return region
     rest = (parts[len(leading) - 1].removeprefix(head), *parts[len(leading) :])
+    if len(rest) > MAX_CLAUSES:
+        return region
     others = [name for place, option in enumerate(options) if place != chosen for name in option]
     if _goes_through_all(rest, options):
         return " | ".join(leading)
     explanation = [part.strip() for part in rest if part.strip()]
+    wordings = [wording for option in options if (wording := _wordings(option))]
     withdrawals = [
-        not any(
-            _states_wording(part, option) or _restates(before, part, option) for option in options
-        )
+        not _states_wording(part, wordings)
+        and not any(_restates(before, part, option) for option in options)
         and _takes_back(part, options[chosen], others)
         and not (_CONDITION.match(before) and " would " in part)
         for before, part in pairwise(("", *explanation))
@@ -854,15 +858,24 @@ def _restates(before: str, clause: str, names: Collection[str]) -> bool:
     return clause in names and first in names and _is_denied_by(f" {rest}|")
 
 
-def _states_wording(clause: str, names: Collection[str]) -> bool:
+def _states_wording(clause: str, wordings: Sequence[re.Pattern[str]]) -> bool:
     """Say whether a clause only says what an option is: `a is red` of an option (A) red."""
     stated = _CONNECTIVE.sub("", clause).strip()
+    return any(wording.fullmatch(stated) for wording in wordings)
+
+
+@lru_cache(maxsize=1024)
+def _wordings(names: frozenset[str]) -> re.Pattern[str] | None:
+    """Match the letter of an option beside its words, in either order; None without both."""
     letters = "|".join(re.escape(name) for name in names if len(name) == 1)
     words = "|".join(re.escape(name) for name in names if len(name) > 1)
-    return bool(letters and words) and any(
-        re.fullmatch(rf"(?:{first}) ?{_COPULA} ?(?:{last})", stated) is not None
+    if not (letters and words):
+        return None
+    both = (
+        rf"(?:{first}) ?{_COPULA} ?(?:{last})"
         for first, last in ((letters, words), (words, letters))
     )
+    return re.compile("|".join(both))
 
 
 def _lettered(clause: str, letters: Collection[str]) -> str:
