@@ -24,7 +24,8 @@ from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.table import ADAPTERS
 from tasks.curation.first_rows import check_first_rows
-from tasks.curation.guessing import Guess, guess_mapping, header_fault
+from tasks.curation.guessing.columns import header_fault
+from tasks.curation.guessing.mapping import Guess, guess_mapping
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import unread_in
 from tasks.curation.readers.class_names import classes_in

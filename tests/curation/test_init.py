@@ -14,7 +14,7 @@ from data_schemas.rows import Domain, Problem
 from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.commands import init
-from tasks.curation.guessing import guess_mapping
+from tasks.curation.guessing.mapping import guess_mapping
 from tasks.curation.init import draft
 from tasks.curation.rows import BadRow, RawRow
 from tasks.errors import DataError, SettingsError

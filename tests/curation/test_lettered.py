@@ -6,7 +6,7 @@ import pytest
 
 from data_schemas.rows import Demonstration, Problem
 from tasks.curation.adapters.mapped import read_mapped
-from tasks.curation.guessing import guess_mapping
+from tasks.curation.guessing.mapping import guess_mapping
 from tasks.curation.lettered import find_options
 from tasks.curation.rows import RawRow
 from tasks.errors import DataError

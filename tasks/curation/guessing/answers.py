@@ -1,0 +1,176 @@
+"""Questions with their answers: pairs of columns, chats, and what stands beside them."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from data_schemas.rows import Domain
+from tasks.curation.adapters.chats import Chat, read_chat, turns_of
+from tasks.curation.guessing.columns import HALF, MOSTLY, NUMBERED, Column, Row
+from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks
+from tasks.curation.rows import BadRow
+from tasks.errors import DataError
+
+# ruff: noqa: RUF001 - other scripts are the point
+
+# Whole names of columns: an `operating_system` is no system message.
+SYSTEM = re.compile("system(?:_prompt|_message)?|sistema?|系[統统]")
+"""A column of system messages: "system_prompt"."""
+THOUGHTS = re.compile("reasoning(?:_content)?|thinking|thoughts?|chain_of_thought|cot|rationale")
+"""A column of thoughts in front of the answers: "reasoning_content"."""
+# "is_correct", "kto_tag" (KTO): if it holds booleans, it says whether an answer is good.
+_VERDICT = re.compile(
+    r"label|kto_tag|(?:is_)?(?:correct|right|desirable|accepted|approved|chosen|preferred)|"
+    "thumbs_?up"
+)
+_RULED = frozenset(("accept", "reject", "ignore"))
+"""What annotators say of a label (Prodigy)."""
+
+
+def find_pair(
+    columns: Sequence[Column], labels: Sequence[tuple[Column, int]]
+) -> tuple[Column, Column] | None:
+    """Return the columns of a question and its answer; None if a label is a better guess."""
+    few = {column.name for column, points in labels if points > 0}
+    free = [column for column in columns if column.is_free_text]
+    asks = [c for c in columns if c.is_named("question") and c.fill >= HALF]
+    answers = list_answers([c for c in columns if c not in asks])
+    first = (asks or free)[:1]
+    if first and answers and answers[0].name not in few and first[0] is not answers[0]:
+        return first[0], answers[0]
+    questions = [
+        c for c in free if sum(v.rstrip()[-1] in "?？" for v in c.counts) >= HALF * len(c.counts)
+    ]
+    if questions and not few:
+        others = [column for column in free if column is not questions[0]]
+        numbers = [column for column in columns if column.is_number and column.fill >= MOSTLY]
+        if others or len(numbers) == 1:
+            return questions[0], (others or numbers)[0]
+    if len(free) == 2 and not few and not any(column.is_named("title") for column in free):
+        return free[0], free[1]
+    return None
+
+
+def list_answers(columns: Sequence[Column]) -> list[Column]:
+    """Return columns that are called an answer, one of each object: first what verifies the others.
+
+    That is an amount beside a `solution`; but of a text and where it starts (SQuAD) the text, and
+    of a turn its content and not its role, which is the same in all rows.
+    """
+    named = [c for c in columns if c.is_named("answer") and c.fill >= HALF]
+    firsts: dict[str, Column] = {}
+    for column in sorted(named, key=lambda c: (len(c.counts) == 1, c.is_number)):
+        firsts.setdefault(column.name.partition(".")[0], column)
+    return sorted((c for c in named if c in firsts.values()), key=lambda c: not c.is_amount)
+
+
+def answered(
+    question: Column,
+    answer: Column,
+    columns: Sequence[Column] = (),
+    remarks: Sequence[str] = (),
+) -> Templates:
+    """Write the templates of a question and its answer, with what the question is about.
+
+    An amount is checked, and another answer imitated.
+    """
+    about = [c.name for c in columns if c.is_named("context") and c not in (question, answer)]
+    names = (question.name, *about[:MOST_COLUMNS])
+    remarks = (*remarks, *blanks([answer] if about else [question, answer]))
+    fields: dict[str, object] = {
+        "domain": Domain.GENERAL,
+        "prompt": "\n".join(f"{{{name}}}" for name in names),
+        "response": f"{{{answer.name}}}",
+    }
+    if not answer.is_amount:
+        if answer.share(NUMBERED) >= HALF:
+            words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"
+            remarks = (*remarks, f"{words}: verifier final_answer would.")
+        return Templates(fields, names, remarks=remarks)
+    worked = [c for c in columns if c.is_named("answer") and c.is_free_text and c is not answer]
+    is_worked = bool(worked) and worked[0].fill >= MOSTLY
+    fields |= {
+        "domain": Domain.MATHS,
+        "verifier": "final_answer",
+        "answer": {"value": f"{{{answer.name}}}"},
+        "response": f"{{{worked[0].name}}}" if is_worked else f"Answer: {{{answer.name}}}",
+    }
+    return Templates(fields, names, numbers=answer.name, remarks=remarks)
+
+
+def chat(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
+    """Return the templates of a chat, a list of messages, all of which are read.
+
+    A chat that ends before the response (verl, TRL) is a question, whose answer a column has.
+    """
+    for name in dict.fromkeys(name for row in rows for name in row):
+        if not _holds_chats(rows, name) or set(name) & set("{}"):
+            continue
+        chats = [_read(row.get(name), name) for row in rows]
+        turns = [chat.messages if chat else [] for chat in chats]
+        texts = tuple(map(_question_in, turns))
+        answers = list_answers([c for c in columns if c.name.partition(".")[0] != name])
+        if answers and not any(chat and chat.response for chat in chats):
+            questions = Column(name, texts, Counter(filter(None, texts)))
+            templates = answered(questions, answers[0])
+        else:
+            fields = {"domain": Domain.GENERAL, "prompt": f"{{{name}}}", "response": f"{{{name}}}"}
+            templates = Templates(fields, is_chat=True)
+        has_system = any(one[:1] and one[0].get("role") == "system" for one in turns)
+        return replace(templates, texts=texts, has_system=has_system)
+    return None
+
+
+def _holds_chats(rows: Sequence[Row], name: str) -> bool:
+    """True if the first cell of a column is a list of messages."""
+    cell = next((row[name] for row in rows if row.get(name)), None)
+    turns = turns_of(cell)
+    if not isinstance(turns, list) or not turns or not isinstance(turns[0], Mapping):
+        return False
+    return bool({"role", "from"} & cast("Mapping[str, object]", turns[0]).keys())
+
+
+def _read(cell: object, column: str) -> Chat | None:
+    """Read a chat; None if it cannot be read."""
+    try:
+        return read_chat(turns_of(cell), column)
+    except (BadRow, ValueError):
+        return None
+
+
+def _question_in(turns: Sequence[Mapping[str, object]]) -> str:
+    """Return what turns say without the system message."""
+    return "\n".join(str(one.get("content", "")) for one in turns if one.get("role") != "system")
+
+
+def framed(
+    templates: Templates, systems: Sequence[Column], thoughts: Sequence[Column]
+) -> Templates:
+    """Add the system message and the thought that columns of a table have, if it has them."""
+    fields = dict(templates.fields)
+    if systems and not templates.has_system:
+        fields["system"] = f"{{{systems[0].name}}}"
+    # The response of a chat is its last turn, with a thought of its own.
+    if thoughts and not templates.is_chat:
+        fields["response"] = f"<think>{{{thoughts[0].name}}}</think>{fields['response']}"
+    return replace(templates, fields=fields)
+
+
+def check_not_judged(name: str, columns: Sequence[Column], label: str) -> None:
+    """Refuse answers of which a column says that some are wrong: all would be learned.
+
+    Raises:
+        DataError: names the column.
+    """
+    for column in columns:
+        values = {value.casefold() for value in column.counts}
+        is_verdict = column.is_boolean and column.is_called(_VERDICT)
+        # A label is asked for, and judges nothing.
+        if column.name != label and (is_verdict or (len(values) > 1 and values <= _RULED)):
+            raise DataError(
+                f"{name}: {column.name} says of each row whether its answer is right or wanted, "
+                "and answers that are not would be learned, too. Keep the rows that are, or give "
+                f"--label {column.name} to ask for it"
+            )

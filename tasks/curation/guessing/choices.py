@@ -1,0 +1,250 @@
+"""Labels and examinations: options, their spellings in a table, and how a choice is asked for."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from data_schemas.rows import Domain
+from tasks.curation.cleaning.writing_systems import primary
+from tasks.curation.guessing.columns import HALF, MOST_OPTIONS, MOSTLY, Column, Row, listed
+from tasks.curation.guessing.languages import Tags, main_language
+from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, fewer_options
+from tasks.curation.lettered import LETTERS, find_options
+from tasks.curation.readers.missing import is_doubtful
+from tasks.curation.readers.written_values import written_value
+from tasks.errors import DataError
+from tasks.gym.instructions.languages import simplified, traditional
+
+# ruff: noqa: RUF001 - other scripts are the point
+
+_LEAST_ROWS_PER_OPTION = 3
+_RARE = 50
+"""Rows of a table in which a label of one row is an exception."""
+_LONG_OPTION = 40
+"""Characters above which a value is no label."""
+_QUOTES = "\"'“”‘’`"
+_ASK = {
+    "en": ("Which {label} is this: {options}?", "or"),
+    "id": ("Pilih satu {label}: {options}.", "atau"),
+    "ms": ("Pilih satu {label}: {options}.", "atau"),
+    "pt": ("Escolha um valor para {label}: {options}.", "ou"),
+    "es": ("Elige un valor para {label}: {options}.", "o"),
+    "de": ("Wähle einen Wert für {label}: {options}.", "oder"),
+    "fr": ("Choisis une valeur pour {label} : {options}.", "ou"),
+    "vi": ("Chọn một giá trị cho {label}: {options}.", "hoặc"),
+    "fil": ("Pumili ng isa para sa {label}: {options}.", "o"),
+    "th": ("เลือกหนึ่งค่าสำหรับ {label}: {options}", "หรือ"),
+    "zh": ("请为{label}选择一项：{options}。", "或"),
+    "zh-Hant": ("請為{label}選擇一項：{options}。", "或"),
+}
+"""How a label is asked for, by the language of the table; elsewhere in English."""
+_ASK_LETTER = "Answer {options}."
+
+
+def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
+    """Return the columns that could be labels, the best first, each with its points."""
+    labels: list[tuple[Column, int]] = []
+    for place, column in enumerate(columns):
+        num_options = len(spellings(column))
+        is_order = column.is_number and not column.is_boolean
+        if (
+            not 2 <= num_options <= MOST_OPTIONS
+            or column.fill < HALF
+            or column.total < _LEAST_ROWS_PER_OPTION * num_options
+            or any(len(value) > _LONG_OPTION for value in column.counts)
+            or (is_order and not (column.is_named("rating") or column.is_named("label")))
+        ):
+            continue
+        points = 4 * column.is_named("label") + column.is_named("rating") - 3 * is_order
+        points -= 3 * column.is_named("no_label") + 2 * column.is_named("title")
+        points -= 3 * (max(column.counts.values()) > MOSTLY * column.total)
+        # A label often stands behind what it is about.
+        points += column.fill >= MOSTLY and place == len(columns) - 1
+        labels.append((column, points))
+    return sorted(labels, key=lambda one: -one[1])
+
+
+def spellings(label: Column) -> dict[str, list[str]]:
+    """Return the labels, each with its spellings.
+
+    Case, quotes, signs that nobody sees and another composition of letters (`é` in one code point
+    or in two) make no other label.
+    """
+    groups: dict[str, Counter[str]] = {}
+    for value, count in label.counts.items():
+        if label.classes and value not in label.classes:
+            continue  # -1, as `datasets` writes what has no label
+        text = _label_text(label, value)
+        visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
+        key = unicodedata.normalize("NFKC", visible).casefold()
+        groups.setdefault(key, Counter())[value] += count
+    return {
+        _label_text(label, group.most_common(1)[0][0]): sorted(group) for group in groups.values()
+    }
+
+
+def _label_text(label: Column, value: str) -> str:
+    """Return what a value says without quotes: the name of its class, or the text in a list."""
+    parts = written_value(value)
+    text = label.classes.get(value, value)
+    if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], str):
+        text = parts[0]
+    return text.strip(_QUOTES).strip() or text
+
+
+def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()) -> Templates:
+    """Write the templates of a choice between labels.
+
+    Raises:
+        DataError: all rows have one label, or nothing is left to ask about.
+    """
+    values_of = spellings(label)
+    if len(values_of) < 2:
+        count = len(values_of)
+        raise DataError(f"the label {label.name} has {count} value: nothing to choose from")
+    # Of a feed with a row a variant (Shopify), title and label are in the first row of a product.
+    fills = {column.name: _fill_beside(column, label) for column in columns}
+    full = [c for c in columns if fills[c.name] >= MOSTLY and len(c.counts) > 1]
+    same = [column.name for column in full if _is_bijection(column, label)]
+    facets = [column.name for column in full if column.is_number and column.name not in same]
+    texts = [column for column in full if column.name not in {*facets, *same}]
+    if not texts:  # what is blank in more rows than a few is better than nothing to ask about
+        free = [c for c in columns if c.is_free_text and fills[c.name] >= HALF]
+        most = max((fills[c.name] for c in free), default=0.0)
+        texts = [c for c in free if fills[c.name] == most and c.name not in same]
+    if not texts:
+        raise DataError(f"no column is left to ask about, beside the label {label.name}")
+    best = sorted(texts, key=lambda c: (not c.is_named("title"), not c.is_free_text))
+    # In the order of the table, as a person reads it.
+    names = [column.name for column in texts if column in best[:MOST_COLUMNS]]
+    notes = list(remarks)
+    if rest := len(columns) - len(full) + len(texts) - len(names):
+        notes.append(f"Not in the prompt: columns that are mostly blank, constant or many: {rest}.")
+    if same:
+        notes.append(f"Not in the prompt, as it gives the label away: {listed(same, 3)}.")
+    notes += [*(blanks(texts) if len(texts) == 1 else []), *_label_notes(label, values_of)]
+    options = tuple(sorted(values_of))
+    options_of = {value: option for option, values in values_of.items() for value in values}
+    is_plain = all(values == [option] for option, values in values_of.items())
+    return Templates(
+        _fields(label.name, options)
+        | {"facets": {name: f"{{{name}}}" for name in facets[:MOST_COLUMNS]}},
+        tuple(names),
+        label.name,
+        options=options,
+        values={} if is_plain else {label.name: options_of},
+        remarks=tuple(notes),
+    )
+
+
+def _fields(key: str, options: Sequence[str]) -> dict[str, object]:
+    """Write the templates whose answer is the option in a column."""
+    return {
+        "domain": Domain.CHOICE,
+        "verifier": "choice",
+        "answer": {"correct": [f"{{{key}}}"]},
+        "options": options,
+        "response": f"{{{key}}}",
+    }
+
+
+def _fill_beside(column: Column, label: Column) -> float:
+    """Return the share of the rows with a label that have a value of a column."""
+    pairs = zip(column.values, label.values, strict=True)
+    return sum(bool(value) for value, one in pairs if one) / label.total
+
+
+def _is_bijection(column: Column, label: Column) -> bool:
+    """True if a column says the same as the label in other words, such as its number."""
+    pairs = {(a, b) for a, b in zip(column.values, label.values, strict=True) if a and b}
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+def _label_notes(label: Column, values_of: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say what was made of labels, and which may be none."""
+    notes: list[str] = []
+    counts = {option: sum(map(label.counts.__getitem__, raw)) for option, raw in values_of.items()}
+    if odd := [value for value in label.counts if label.classes and value not in label.classes]:
+        rows = label.total - sum(counts.values())
+        notes.append(f"{listed(odd, 3)} ({rows:,} rows) is no class; they are left out.")
+    is_counted = label.is_number and not label.counts.keys() <= {"-1", "0", "1"}
+    doubtful = [one for one in counts if is_doubtful(one) or (is_counted and one == "-1")]
+    if doubtful:
+        rows = sum(map(counts.__getitem__, doubtful))
+        notes.append(
+            f"{listed(doubtful, 3)} ({rows:,} rows) may stand for no label: remove it from "
+            "options, and such rows are left out."
+        )
+    rare = [option for option, count in counts.items() if count == 1]
+    if rare and label.total > _RARE:
+        notes.append(
+            f"Labels of a single row: {listed(rare, 3)}. Is that row a header or a note? Remove "
+            "them from options, and such rows are left out."
+        )
+    if label.classes:
+        notes.append(f"The file says what the numbers of {label.name} stand for.")
+    if merged := sum(map(len, values_of.values())) - len(values_of):
+        notes.append(
+            f"Other spellings of labels (case, quotes, code points) are one with theirs: {merged}."
+        )
+    return notes
+
+
+def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
+    """Return the templates of a question with its options; None if the table has none."""
+    exam = find_options(rows)
+    if exam is None:
+        return None
+    taken = {exam.key, *(path.partition(".")[0] for path in exam.options)}
+    free = [c for c in columns if c.name.partition(".")[0] not in taken]
+    names = [c.name for c in free if c.is_named("question") or c.is_named("context")]
+    names = names or [c.name for c in free if c.is_free_text]
+    if not names:
+        return None
+    options = tuple(LETTERS[: len(exam.options)])
+    is_plain = all(value == letter for value, letter in exam.values.items())
+    remark = f"{exam.key} names the right one of {len(options)} options."
+    return Templates(
+        _fields(exam.key, options),
+        tuple(names[:MOST_COLUMNS]),
+        exam.key,
+        options=options,
+        lettered=exam.options,
+        values={} if is_plain else {exam.key: dict(exam.values)},
+        remarks=(remark, *fewer_options(rows, exam.options)),
+    )
+
+
+def prompt_of_choice(templates: Templates, tags: Tags, columns: Mapping[str, Column]) -> str:
+    """Write the prompt of a choice, in the table's language; '' if the templates have one."""
+    if not templates.options:
+        return ""
+    names, options = templates.columns, templates.options
+    texts = " ".join(value for name in names for value in columns[name].values[:50])
+    key = _language_to_ask_in(main_language(tags, columns), texts)
+    form, joint = _ASK[key]
+    comma, space = ("、", "") if key.startswith("zh") else (", ", " ")
+    listing = space.join((comma.join(options[:-1]), joint, options[-1]))
+    if templates.lettered:
+        form = _ASK_LETTER if key == "en" else form
+        pairs = zip(options, templates.lettered, strict=True)
+        lines = [*(f"{{{name}}}" for name in names), *(f"{a}: {{{b}}}" for a, b in pairs)]
+        return "\n".join([*lines, _escaped(form.format(label=templates.label, options=listing))])
+    # "g:product_type", as feeds of marketplaces name it.
+    label = re.sub(r"^\w{1,3}:", "", templates.label.strip()).replace("_", " ")
+    lines = [_escaped(form.format(label=label, options=listing))]
+    return "\n".join([*lines, *(f"{_escaped(name.strip())}: {{{name}}}" for name in names)])
+
+
+def _language_to_ask_in(tag: str, texts: str) -> str:
+    """Return the key of the question in a language: "zh-Hant" for zh-TW, "en" if there is none."""
+    key = primary(tag)
+    # "zh-Hant", "zh-TW"; a bare "zh" does not say which characters the texts are written in.
+    if key == "zh" and (re.search("Hant|TW|HK|MO", tag) or traditional(texts) > simplified(texts)):
+        return "zh-Hant"
+    return key if key in _ASK else "en"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

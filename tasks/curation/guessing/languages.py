@@ -1,0 +1,160 @@
+"""Which language the rows of a table are in: by a column that says it, else by their texts."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from data_schemas.mappings import TEXT
+from data_schemas.rows import is_language_tag, language_tag
+from tasks.curation.cleaning.languages import Languages, languages_of
+from tasks.curation.cleaning.writing_systems import primary
+from tasks.curation.guessing.columns import MOSTLY, Column, listed
+
+Tags = str | tuple[str, ...]
+"""As in a mapping: a tag, the column that has it in braces, `text`, or tags to choose from."""
+
+_LANGUAGE_NAMES = {
+    "en": "english inggris bahasa_inggris inglés inglês ingles tiếng_anh อังกฤษ ภาษาอังกฤษ 英文 英語",
+    "id": "indonesian indonesia bahasa_indonesia",
+    "ms": "malay melayu bahasa_melayu bahasa_malaysia",
+    "th": "thai ไทย ภาษาไทย",
+    "vi": "vietnamese tiếng_việt tieng_viet",
+    "pt": "portuguese português portugues",
+    "zh": "chinese 中文 mandarin",
+    "fil": "filipino tagalog pilipino",
+    "es": "spanish español espanol",
+    "de": "german deutsch",
+    "fr": "french français francais",
+    "ja": "japanese 日本語",
+    "ko": "korean 한국어",
+}
+_TAGS_OF_NAMES = {
+    name.replace("_", " "): tag for tag, names in _LANGUAGE_NAMES.items() for name in names.split()
+}
+_KNOWN_TAGS = (
+    "af am ar as az be bg bn br bs ca ceb cs cy da de el en eo es et eu fa fi fil fr fy ga gd gl "
+    "gu ha he hi hr ht hu hy id ig is it ja jv ka kk km kn ko ku ky la lb lo lt lv mg mi mk ml mn "
+    "mr ms mt my nb ne nl nn no ny om or pa pl ps pt qu rm ro ru rw sd si sk sl sm sn so sq sr st "
+    "su sv sw ta te tg th tk tl tn tr ts tt ug uk ur uz vi wo xh yi yo yue zh zu"
+)
+"""ISO 639-1 and three more: a country code such as VN or MX is no language."""
+
+
+def is_language(column: Column) -> bool:
+    """True for a column of tags in any spelling, or of names of languages."""
+    known = sum(n for value, n in column.counts.items() if _tag_of(value))
+    if known < MOSTLY * column.total:
+        return False
+    regions = sum("-" in _tag_of(value) for value in column.counts)
+    is_plain = _has_names(column) or regions == len(column.counts)
+    return column.is_named("language") or (is_plain and len(column.counts) > 1)
+
+
+def _tag_of(value: str) -> str:
+    """Return the tag of a language that a cell names; '' if it names none."""
+    if tag := _TAGS_OF_NAMES.get(value.casefold()):
+        return tag
+    tag = str(language_tag(value))
+    # "pt-BR"; not "SUDAH_BAYAR", which is no tag at all.
+    return (
+        tag
+        if re.fullmatch(r"[a-z]{2,3}(-\w+)*", tag) and primary(tag) in _KNOWN_TAGS.split()
+        else ""
+    )
+
+
+def language_of(
+    columns: Sequence[Column], spoken: Sequence[Column], texts: Sequence[str], language: str
+) -> tuple[Tags, dict[str, dict[str, str]], list[str]]:
+    """Return the language of a mapping, tags for the names in its column, and remarks.
+
+    Args:
+        columns: of the table; `spoken` are those of them that say a language.
+        texts: what each row asks.
+        language: a tag, or the column that has it; '' = guess.
+    """
+    names = [column.name for column in columns]
+    if language and language not in names:
+        return _tag_of(language) or str(language_tag(language)), {}, []
+    if spoken:
+        column = next((c for c in spoken if c.name == language), spoken[0])
+        tags = {value: tag for value in sorted(column.counts) if (tag := _tag_of(value))}
+        values = {column.name: tags} if _has_names(column) else {}
+        return f"{{{column.name}}}", values, _rows_left_out(column)
+    odd = [column for column in columns if column.is_named("language")]
+    tags, assumption = _detected(languages_of([text for text in texts if text.strip()]))
+    return tags, {}, [*map(_not_used, odd[:1]), assumption]
+
+
+def _has_names(column: Column) -> bool:
+    """True if a value is the name of a language, which a mapping has to translate into its tag."""
+    return any(value.casefold() in _TAGS_OF_NAMES for value in column.counts)
+
+
+def _rows_left_out(column: Column) -> list[str]:
+    """Say in how many rows a column of languages is blank or names none."""
+    remarks: list[str] = []
+    num_rows = len(column.values)
+    if blank := num_rows - column.total:
+        remarks.append(
+            f"{column.name} is blank in {blank:,} of {num_rows:,} rows; they are left out."
+        )
+    # A tag of a language that is not listed here is one all the same.
+    if odd := [value for value in _no_languages(column) if not is_language_tag(value)]:
+        rows = sum(map(column.counts.__getitem__, odd))
+        remarks.append(
+            f"{listed(odd, 3)} in {column.name} ({rows:,} rows) is no language; they are left out."
+        )
+    return remarks
+
+
+def _no_languages(column: Column) -> list[str]:
+    return [value for value in column.counts if not _tag_of(value)]
+
+
+def _not_used(column: Column) -> str:
+    """Say why a column that is called a language is not taken for one."""
+    odd = _no_languages(column)
+    if not odd or len(odd) == len(column.counts):
+        return f"{column.name} names no languages, and is not used as such."
+    rows = sum(map(column.counts.__getitem__, odd))
+    return (
+        f"{column.name} is not used as the language: {listed(odd, 3)} ({rows:,} rows) is none. "
+        "Correct the column, or write `values` for it."
+    )
+
+
+def _detected(languages: Languages) -> tuple[Tags, str]:
+    """Return the language of a mapping whose table does not name it, and what was assumed."""
+    tags, remedy = languages.tags, "Write it into the mapping, or give --language."
+    if len(tags) == 0:
+        return (
+            TEXT,
+            f"No language is certain: each row has that of its own prompt, or none. {remedy}",
+        )
+    if not languages.is_certain:
+        names = " and ".join(tags)
+        return tags, f"The texts do not tell {names} apart: a row is one of them, or none. {remedy}"
+    if len(tags) > 1:
+        return tags, f"Rows are in {', '.join(tags)}: each has the language of its prompt, or none."
+    return tags[0], f"All rows are taken for {tags[0]}, as their prompts read. Else: --language."
+
+
+def main_language(tags: Tags, columns: Mapping[str, Column]) -> str:
+    """Return the language of nearly all rows; '' if there is none."""
+    if isinstance(tags, tuple):
+        # What is asked reads alike in both.
+        return tags[0] if is_malay_or_indonesian(tags) else ""
+    column = columns.get(tags.strip("{}"))
+    if column is None:
+        return tags
+    counts = Counter[str]()
+    for value, count in column.counts.items():
+        counts[_tag_of(value)] += count
+    tag, count = counts.most_common(1)[0]
+    return tag if count >= MOSTLY * counts.total() else ""
+
+
+def is_malay_or_indonesian(tags: Tags) -> bool:
+    """True for the two languages that short texts do not tell apart."""
+    return isinstance(tags, tuple) and {*tags} == {"id", "ms"}

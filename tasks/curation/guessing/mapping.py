@@ -1,0 +1,137 @@
+"""The mapping of a table: which kind of task it is, and what a person has to know about the guess.
+
+Every guess that another one could beat is a remark, so that a person sees what is doubtful.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from data_schemas.mappings import ColumnMapping
+from data_schemas.pass_rates import ANNOTATOR
+from data_schemas.rows import Parent
+from tasks.curation.guessing import answers, choices
+from tasks.curation.guessing.columns import MOST_OPTIONS, MOSTLY, Column, Row, list_columns, listed
+from tasks.curation.guessing.languages import is_language, language_of
+from tasks.curation.guessing.separators import check_separators
+from tasks.curation.guessing.templates import Templates, more_parts, unused
+from tasks.errors import DataError
+
+_SURE_LEAD = 2
+"""Points by which a label has to lead to be beyond doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A mapping, and what a person has to know about it."""
+
+    mapping: ColumnMapping
+    remarks: tuple[str, ...] = ()
+    """What is doubtful, left out or assumed; one sentence each."""
+    label: str = ""
+    """The column whose values are the options."""
+
+
+def guess_mapping(
+    name: str,
+    rows: Sequence[Row],
+    label: str = "",
+    language: str = "",
+    classes: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Guess:
+    """Draft the mapping of a table.
+
+    A chat becomes demonstrations, a column of few values a choice, a question with a number as its
+    answer a problem of maths, and any other pair of texts demonstrations.
+
+    Args:
+        name: of the source.
+        rows: of the table, all of them if labels are rare.
+        label: the column whose values are the options; '' = guess.
+        language: a tag, or the column that has it; '' = guess.
+        classes: column -> what its numbers from 0 stand for, where the file says it.
+
+    Raises:
+        DataError: there is no row, no column that could be an answer, or not the one that is named.
+    """
+    if not rows:
+        raise DataError(f"{name} has no row")
+    columns = list_columns(rows, classes)
+    by_name = {column.name: column for column in columns}
+    if label and label not in by_name:
+        raise DataError(f"{name} has no column {label!r}; it has {listed(list(by_name))}")
+    spoken = [c for c in columns if is_language(c) or c.name == language]
+    others = [c for c in columns if c.name not in (label, language)]
+    annotators = [c for c in others if c.is_named("annotator")]
+    systems = [c for c in others if c.is_called(answers.SYSTEM)]
+    thoughts = [
+        c for c in others if c.is_called(answers.THOUGHTS) and c.is_free_text and c.fill >= MOSTLY
+    ]
+    beside = (*spoken, *annotators, *systems, *thoughts)
+    rest = [c for c in columns if c not in beside and not c.is_identity]
+    templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
+    templates = templates or _templates(name, rest, by_name.get(label), list(by_name))
+    answers.check_not_judged(name, columns, templates.label)
+    templates = answers.framed(templates, systems, thoughts)
+    texts = templates.texts or [
+        "\n".join(cells)
+        for cells in zip(*(by_name[one].values for one in templates.columns), strict=True)
+    ]
+    tags, values, notes = language_of(columns, spoken, texts, language)
+    if templates.numbers:
+        check_separators(by_name[templates.numbers], tags, notes)
+    fields = {"name": name, "language": tags, "parent": Parent.COMMERCE} | templates.fields
+    if prompt := choices.prompt_of_choice(templates, tags, by_name):
+        fields["prompt"] = prompt
+    mapping = ColumnMapping.model_validate(fields | {"values": {**templates.values, **values}})
+    remarks = [*templates.remarks, *notes]
+    left = unused(mapping, [*([] if templates.options else rest), *systems, *thoughts])
+    if left:
+        remarks.append(f"Not used: {listed(left, 3)}.")
+    remarks += more_parts(mapping, rows)
+    if annotators:
+        column = annotators[0].name
+        facets = {ANNOTATOR: f"{{{column}}}"} | mapping.facets
+        mapping = mapping.model_copy(update={"facets": facets})
+        remarks.append(f"Who labelled a row, by {column}, is kept as facet {ANNOTATOR}.")
+    return Guess(mapping, tuple(remarks), templates.label)
+
+
+def _templates(
+    name: str, columns: Sequence[Column], label: Column | None, names: Sequence[str]
+) -> Templates:
+    """Choose between a label, a number and a pair of texts.
+
+    Raises:
+        DataError: there is none of these.
+    """
+    if label is not None:
+        return choices.choice([c for c in columns if c is not label], label)
+    labels = choices.list_labels(columns)
+    if pair := answers.find_pair(columns, labels):
+        likely = [c.name for c, points in labels[:1] if points > 0]
+        return answers.answered(
+            *pair, columns, [f"If {one} is what to answer: --label {one}." for one in likely]
+        )
+    if labels:
+        best = labels[0][0]
+        return choices.choice([c for c in columns if c is not best], best, [_label_remark(labels)])
+    raise DataError(
+        f"{name} has the columns {listed(names)}, and none of them is an answer: a label of at "
+        f"most {MOST_OPTIONS} values, answer, response, output, or messages. Name one with "
+        "--label, or write the mapping by hand (tasks/curation/README.md)"
+    )
+
+
+def _label_remark(labels: Sequence[tuple[Column, int]]) -> str:
+    """Say which column is taken for the label, the first, and what could be it instead."""
+    best, points = labels[0]
+    remark = f"The label is {best.name} ({len(choices.spellings(best))} values)"
+    rivals = [column.name for column, other in labels[1:] if points - other < _SURE_LEAD]
+    if rivals:
+        return f"{remark}; {listed(rivals, 3)} could be it, too: --label."
+    if points <= 0:
+        return f"{remark}, for want of a better one: is that what to ask for?"
+    if len(labels) > 1:
+        return f"{remark}; next comes {labels[1][0].name}: --label."
+    return f"{remark}."

@@ -1,0 +1,101 @@
+"""Signs of decimals and thousands in numeric answers: refused where a language misreads them."""
+
+import re
+from collections.abc import Sequence
+
+from data_schemas.mappings import TEXT
+from tasks.curation.guessing.columns import HALF, MOSTLY, SIGN, Column
+from tasks.curation.guessing.languages import Tags, is_malay_or_indonesian
+from tasks.errors import DataError
+from tasks.gym.maths.numerals import writes_comma
+from tasks.gym.maths.parse import parse
+
+# "0,5", "1.495,72", "0,125", "3,1416": a comma of decimals for certain; and so with points.
+_DECIMALS = {
+    sign: re.compile(rf"[-+]?(?:[\d{other}]*{sign}\d{{1,2}}|0?{sign}\d+|\d+{sign}\d{{4,}})")
+    for sign, other in (",.", ".,")
+}
+# "12.500", "1.299.000": thousands in Indonesian, and 12.5 in English; and with commas, vice versa.
+_GROUPED = {sign: re.compile(rf"[1-9]\d{{0,2}}(?:[{sign}]\d{{3}})+") for sign in ",."}
+# "R$ " and " đ", before and behind a number.
+_CURRENCY = re.compile(rf"^{SIGN}\s?|\s?{SIGN}$")
+# "1.299", "0,5", "12000": written differently, or with a separator, in another language.
+_SEPARABLE = re.compile(r"[.,]|\d{4}")
+
+
+def check_separators(answers: Column, tags: Tags, remarks: Sequence[str]) -> None:
+    """Refuse numbers of no known language, and decimals that it does not write: 0,5 in English.
+
+    Args:
+        remarks: what was assumed of the language; none if it was given.
+
+    Raises:
+        DataError: names the column and a value.
+    """
+    numbers = [_CURRENCY.sub("", value) for value in answers.values]
+    odd = [number for number in numbers if _SEPARABLE.search(number)]
+    if odd and (tags == TEXT or is_malay_or_indonesian(tags)):
+        raise DataError(
+            f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
+            f"{remarks[-1]}"
+        )
+    if answers.is_typed or not isinstance(tags, str) or tags == TEXT or "{" in tags:
+        return
+    pairs = [
+        (value, number) for value, number in zip(answers.values, numbers, strict=True) if value
+    ]
+    odd, fault = _fault(pairs, tags, is_assumed=bool(remarks))
+    if odd:
+        raise DataError(f"{len(odd):,} of {len(numbers):,} values of {answers.name} {fault}")
+
+
+def _fault(
+    pairs: Sequence[tuple[str, str]], tag: str, *, is_assumed: bool
+) -> tuple[Sequence[str], str]:
+    """Return numbers that a language reads otherwise than they seem to be meant, and why.
+
+    Each value comes with its number, which has no currency.
+    """
+    num_signed = sum("." in number or "," in number for _, number in pairs)
+    decimal, other = ",." if writes_comma(tag) else ".,"
+    grouped = [
+        value
+        for value, number in pairs
+        if _GROUPED[decimal].fullmatch(number) and _is_below(value, number, tag)
+    ]
+    if is_assumed and len(grouped) > HALF * num_signed:
+        return grouped, (
+            f"are as {grouped[0]}, in which {tag} reads {decimal!r} as the sign "
+            f"of decimals. If it is one, give --language {tag}; else write thousands without a sign"
+        )
+    odd = [number for _, number in pairs if _DECIMALS[other].fullmatch(number)]
+    name = "comma" if other == "," else "point"
+    if decimal == "." and len(odd) > HALF * num_signed:
+        return odd, (
+            f"have a decimal {name}, as {odd[0]}, which {tag} does not write: 1.299 "
+            "would be read wrongly. Give the language of the numbers: --language, for example pt-BR"
+        )
+    taken = [value for value, number in pairs if _GROUPED[other].fullmatch(number)]
+    if taken and len(odd) > (1 - MOSTLY) * num_signed:
+        return odd, (
+            f"have a decimal {name}, as {odd[0]}, and {tag} reads {taken[0]} as "
+            f"thousands. Write decimals with {decimal!r}, or numbers in a file with types (Parquet)"
+        )
+    unread = [value for value, _ in pairs if not _is_one(value, tag)]
+    if len(unread) > HALF * len(pairs):
+        return unread, (
+            f"are as {unread[0]}, which is not read as one number in {tag}. Write them without "
+            "separators, and a currency as its sign or code (₱, PHP)"
+        )
+    return (), ""
+
+
+def _is_below(value: str, number: str, tag: str) -> bool:
+    """True if a number with separators is read as another one than its digits say."""
+    term = parse(value, tag).term
+    return term is None or term.value != int(re.sub(r"\D", "", number))
+
+
+def _is_one(value: str, tag: str) -> bool:
+    answer = parse(value, tag)
+    return answer.readable and answer.kind != "list"

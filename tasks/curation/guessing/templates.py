@@ -1,0 +1,94 @@
+"""Templates of a mapping, and what of the rows they leave out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from data_schemas.mappings import ColumnMapping
+from tasks.curation.guessing.columns import Column, Row
+from tasks.curation.readers.written_values import written_value
+
+MOST_COLUMNS = 6
+"""Columns of a prompt, and facets: of a table with 300, the best are chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The fields of a mapping without language, and the columns that they rest on."""
+
+    fields: dict[str, object]
+    columns: tuple[str, ...] = ()
+    """Columns of the prompt."""
+    label: str = ""
+    """Column of the right options."""
+    numbers: str = ""
+    """Column of the answers, if they are numbers."""
+    options: tuple[str, ...] = ()
+    values: Mapping[str, dict[str, str]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    lettered: tuple[str, ...] = ()
+    """Columns of the options, if these are letters."""
+    texts: tuple[str, ...] = ()
+    """What is asked in each row, if the table is a chat."""
+    is_chat: bool = False
+    """Whether the response is the last turn of a chat."""
+    has_system: bool = False
+    """Whether turns of a chat begin with a system message."""
+
+
+def blanks(columns: Sequence[Column]) -> list[str]:
+    """Say of columns that no row can do without in how many there is no value."""
+    return [
+        f"{column.name} is empty in {count:,} of {len(column.values):,} rows; they are left out."
+        for column in columns
+        if (count := column.values.count(""))
+    ]
+
+
+def fewer_options(rows: Sequence[Row], options: Sequence[str]) -> list[str]:
+    """Say how many rows have not all of the options, if these are a list."""
+    path, _, place = options[-1].rpartition(".")
+    if not place.isdecimal():
+        return []
+    count = sum(0 < _length(row, path) < len(options) for row in rows)
+    words = f"{path} has less than {len(options)} parts in {count:,} of {len(rows):,} rows"
+    return [f"{words}; they are left out."] if count else []
+
+
+def more_parts(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
+    """Say of which lists templates read the first parts, where rows have more."""
+    num_read: dict[str, int] = {}
+    for column in mapping.columns:
+        # A column of its own may be called `choices.0`.
+        parts = [] if any(column in row for row in rows) else column.split(".")
+        for place, part in enumerate(parts):
+            if part.isdecimal():
+                path = ".".join(parts[:place])
+                num_read[path] = max(num_read.get(path, 0), int(part) + 1)
+    return [
+        f"{path} has more than {most} parts in {count:,} of {len(rows):,} rows, which "
+        "nothing reads."
+        for path, most in num_read.items()
+        if (count := sum(_length(row, path) > most for row in rows))
+    ]
+
+
+def _length(row: Row, path: str) -> int:
+    """Return how many parts a list has; 0 if there is none."""
+    cell: object = row
+    for part in path.split("."):
+        cell = written_value(cell)
+        if isinstance(cell, list):
+            items = cast("list[object]", cell)
+            cell = items[int(part)] if part.isdecimal() and int(part) < len(items) else None
+        else:
+            cell = cast("Row", cell).get(part) if isinstance(cell, Mapping) else None
+    value = written_value(cell)
+    return len(cast("list[object]", value)) if isinstance(value, list) else 0
+
+
+def unused(mapping: ColumnMapping, columns: Sequence[Column]) -> list[str]:
+    """List the columns that no template takes anything from."""
+    used = {name.partition(".")[0] for name in mapping.columns} | {*mapping.columns}
+    tops = [c.name.partition(".")[0] for c in columns if c.name not in used]
+    return [name for name in dict.fromkeys(tops) if name not in used]
