@@ -4,10 +4,19 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from data_schemas.rows import Domain
 from tasks.curation.cleaning.writing_systems import primary
-from tasks.curation.guessing.columns import HALF, MOST_OPTIONS, MOSTLY, Column, Row, listed
+from tasks.curation.guessing.columns import (
+    HALF,
+    MOST_OPTIONS,
+    MOSTLY,
+    Column,
+    Row,
+    listed,
+    with_rows,
+)
 from tasks.curation.guessing.languages import Tags, main_language
 from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, fewer_options
 from tasks.curation.lettered import LETTERS, find_options
@@ -107,8 +116,8 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     fills = {column.name: _fill_beside(column, label) for column in columns}
     full = [c for c in columns if fills[c.name] >= MOSTLY and len(c.counts) > 1]
     same = [column.name for column in full if _is_bijection(column, label)]
-    facets = [column.name for column in full if column.is_number and column.name not in same]
-    texts = [column for column in full if column.name not in {*facets, *same}]
+    numbers = [column.name for column in full if column.is_number and column.name not in same]
+    texts = [column for column in full if column.name not in {*numbers, *same}]
     if not texts:  # what is blank in more rows than a few is better than nothing to ask about
         free = [c for c in columns if c.is_free_text and fills[c.name] >= HALF]
         most = max((fills[c.name] for c in free), default=0.0)
@@ -118,35 +127,42 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     best = sorted(texts, key=lambda c: (not c.is_named("title"), not c.is_free_text))
     # In the order of the table, as a person reads it.
     names = [column.name for column in texts if column in best[:MOST_COLUMNS]]
-    notes = list(remarks)
+    notes = [*remarks]
     if rest := len(columns) - len(full) + len(texts) - len(names):
         notes.append(f"Not in the prompt: columns that are mostly blank, constant or many: {rest}.")
     if same:
         notes.append(f"Not in the prompt, as it gives the label away: {listed(same, 3)}.")
     notes += [*(blanks(texts) if len(texts) == 1 else []), *_label_notes(label, values_of)]
-    options = tuple(sorted(values_of))
     options_of = {value: option for option, values in values_of.items() for value in values}
-    is_plain = all(values == [option] for option, values in values_of.items())
-    return Templates(
-        _fields(label.name, options)
-        | {"facets": {name: f"{{{name}}}" for name in facets[:MOST_COLUMNS]}},
-        tuple(names),
-        label.name,
-        options=options,
-        values={} if is_plain else {label.name: options_of},
-        remarks=tuple(notes),
-    )
+    templates = _templates(label.name, options_of, sorted(values_of), names, notes)
+    facets = {name: f"{{{name}}}" for name in numbers[:MOST_COLUMNS]}
+    return replace(templates, fields=templates.fields | {"facets": facets})
 
 
-def _fields(key: str, options: Sequence[str]) -> dict[str, object]:
-    """Write the templates whose answer is the option in a column."""
-    return {
+def _templates(
+    key: str,
+    options_of: Mapping[str, str],
+    options: Sequence[str],
+    names: Sequence[str],
+    remarks: Sequence[str],
+) -> Templates:
+    """Write the templates whose answer is the option that a value of the column `key` means."""
+    is_plain = all(value == option for value, option in options_of.items())
+    fields: dict[str, object] = {
         "domain": Domain.CHOICE,
         "verifier": "choice",
         "answer": {"correct": [f"{{{key}}}"]},
-        "options": options,
+        "options": tuple(options),
         "response": f"{{{key}}}",
     }
+    return Templates(
+        fields,
+        tuple(names),
+        key,
+        options=tuple(options),
+        values={} if is_plain else {key: dict(options_of)},
+        remarks=tuple(remarks),
+    )
 
 
 def _fill_beside(column: Column, label: Column) -> float:
@@ -166,15 +182,12 @@ def _label_notes(label: Column, values_of: Mapping[str, Sequence[str]]) -> list[
     notes: list[str] = []
     counts = {option: sum(map(label.counts.__getitem__, raw)) for option, raw in values_of.items()}
     if odd := [value for value in label.counts if label.classes and value not in label.classes]:
-        rows = label.total - sum(counts.values())
-        notes.append(f"{listed(odd, 3)} ({rows:,} rows) is no class; they are left out.")
+        notes.append(f"{with_rows(odd, label.counts)} is no class; they are left out.")
     is_counted = label.is_number and not label.counts.keys() <= {"-1", "0", "1"}
-    doubtful = [one for one in counts if is_doubtful(one) or (is_counted and one == "-1")]
-    if doubtful:
-        rows = sum(map(counts.__getitem__, doubtful))
+    if doubtful := [one for one in counts if is_doubtful(one) or (is_counted and one == "-1")]:
         notes.append(
-            f"{listed(doubtful, 3)} ({rows:,} rows) may stand for no label: remove it from "
-            "options, and such rows are left out."
+            f"{with_rows(doubtful, counts)} may stand for no label: remove it from options, and "
+            "such rows are left out."
         )
     rare = [option for option, count in counts.items() if count == 1]
     if rare and label.total > _RARE:
@@ -202,18 +215,11 @@ def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | N
     names = names or [c.name for c in free if c.is_free_text]
     if not names:
         return None
-    options = tuple(LETTERS[: len(exam.options)])
-    is_plain = all(value == letter for value, letter in exam.values.items())
-    remark = f"{exam.key} names the right one of {len(options)} options."
-    return Templates(
-        _fields(exam.key, options),
-        tuple(names[:MOST_COLUMNS]),
-        exam.key,
-        options=options,
-        lettered=exam.options,
-        values={} if is_plain else {exam.key: dict(exam.values)},
-        remarks=(remark, *fewer_options(rows, exam.options)),
-    )
+    letters = LETTERS[: len(exam.options)]
+    remark = f"{exam.key} names the right one of {len(letters)} options."
+    remarks = [remark, *fewer_options(rows, exam.options)]
+    templates = _templates(exam.key, exam.values, letters, names[:MOST_COLUMNS], remarks)
+    return replace(templates, lettered=exam.options)
 
 
 def prompt_of_choice(templates: Templates, tags: Tags, columns: Mapping[str, Column]) -> str:

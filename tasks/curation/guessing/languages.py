@@ -8,7 +8,7 @@ from data_schemas.mappings import TEXT
 from data_schemas.rows import is_language_tag, language_tag
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
-from tasks.curation.guessing.columns import MOSTLY, Column, listed
+from tasks.curation.guessing.columns import MOSTLY, Column, listed, with_rows
 
 Tags = str | tuple[str, ...]
 """As in a mapping: a tag, the column that has it in braces, `text`, or tags to choose from."""
@@ -31,13 +31,14 @@ _LANGUAGE_NAMES = {
 _TAGS_OF_NAMES = {
     name.replace("_", " "): tag for tag, names in _LANGUAGE_NAMES.items() for name in names.split()
 }
-_KNOWN_TAGS = (
+_ISO_639 = (
     "af am ar as az be bg bn br bs ca ceb cs cy da de el en eo es et eu fa fi fil fr fy ga gd gl "
     "gu ha he hi hr ht hu hy id ig is it ja jv ka kk km kn ko ku ky la lb lo lt lv mg mi mk ml mn "
     "mr ms mt my nb ne nl nn no ny om or pa pl ps pt qu rm ro ru rw sd si sk sl sm sn so sq sr st "
     "su sv sw ta te tg th tk tl tn tr ts tt ug uk ur uz vi wo xh yi yo yue zh zu"
 )
-"""ISO 639-1 and three more: a country code such as VN or MX is no language."""
+_KNOWN_TAGS = frozenset(_ISO_639.split())
+"""Part 1 and three more: a country code such as VN or MX is no language."""
 
 
 def is_language(column: Column) -> bool:
@@ -52,15 +53,10 @@ def is_language(column: Column) -> bool:
 
 def _tag_of(value: str) -> str:
     """Return the tag of a language that a cell names; '' if it names none."""
-    if tag := _TAGS_OF_NAMES.get(value.casefold()):
-        return tag
-    tag = str(language_tag(value))
-    # "pt-BR"; not "SUDAH_BAYAR", which is no tag at all.
-    return (
-        tag
-        if re.fullmatch(r"[a-z]{2,3}(-\w+)*", tag) and primary(tag) in _KNOWN_TAGS.split()
-        else ""
-    )
+    tag = _TAGS_OF_NAMES.get(value.casefold()) or str(language_tag(value))
+    # "pt-BR", "fil"; not "in progress", and not "vn", which is a country.
+    is_tag = re.fullmatch(r"[a-z]{2,3}(-\w+)*", tag) and primary(tag) in _KNOWN_TAGS
+    return tag if is_tag else ""
 
 
 def language_of(
@@ -117,9 +113,8 @@ def _not_used(column: Column) -> str:
     odd = _no_languages(column)
     if not odd or len(odd) == len(column.counts):
         return f"{column.name} names no languages, and is not used as such."
-    rows = sum(map(column.counts.__getitem__, odd))
     return (
-        f"{column.name} is not used as the language: {listed(odd, 3)} ({rows:,} rows) is none. "
+        f"{column.name} is not used as the language: {with_rows(odd, column.counts)} is none. "
         "Correct the column, or write `values` for it."
     )
 
@@ -128,10 +123,8 @@ def _detected(languages: Languages) -> tuple[Tags, str]:
     """Return the language of a mapping whose table does not name it, and what was assumed."""
     tags, remedy = languages.tags, "Write it into the mapping, or give --language."
     if len(tags) == 0:
-        return (
-            TEXT,
-            f"No language is certain: each row has that of its own prompt, or none. {remedy}",
-        )
+        remark = "No language is certain: each row has that of its own prompt, or none."
+        return TEXT, f"{remark} {remedy}"
     if not languages.is_certain:
         names = " and ".join(tags)
         return tags, f"The texts do not tell {names} apart: a row is one of them, or none. {remedy}"

@@ -32,8 +32,8 @@ def check_separators(answers: Column, tags: Tags, remarks: Sequence[str]) -> Non
     Raises:
         DataError: names the column and a value.
     """
-    numbers = [_CURRENCY.sub("", value) for value in answers.values]
-    odd = [number for number in numbers if _SEPARABLE.search(number)]
+    pairs = [(value, _CURRENCY.sub("", value)) for value in answers.values if value]
+    odd = [number for _, number in pairs if _SEPARABLE.search(number)]
     if odd and (tags == TEXT or is_malay_or_indonesian(tags)):
         raise DataError(
             f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
@@ -41,12 +41,9 @@ def check_separators(answers: Column, tags: Tags, remarks: Sequence[str]) -> Non
         )
     if answers.is_typed or not isinstance(tags, str) or tags == TEXT or "{" in tags:
         return
-    pairs = [
-        (value, number) for value, number in zip(answers.values, numbers, strict=True) if value
-    ]
     odd, fault = _fault(pairs, tags, is_assumed=bool(remarks))
     if odd:
-        raise DataError(f"{len(odd):,} of {len(numbers):,} values of {answers.name} {fault}")
+        raise DataError(f"{len(odd):,} of {len(answers.values):,} values of {answers.name} {fault}")
 
 
 def _fault(
