@@ -841,6 +841,13 @@ def test_separators_that_could_be_of_another_language_are_asked_about(question, 
         assert "en" == guess_mapping("sums", rows, language="en").mapping.language
 
 
+def test_numbers_are_not_read_by_the_language_of_each_prompt():
+    rows = [{"question": f"How much are {n} boxes?", "answer": f"{n}.500"} for n in range(10, 50)]
+
+    with pytest.raises(DataError, match=r"10\.500, which languages read differently.*--language"):
+        guess_mapping("sums", rows, language="text")
+
+
 def test_a_feed_with_a_row_a_variant_asks_about_the_rows_that_have_a_label():
     rows = [
         {"Title": f"red shoe of kind {n}", "Type": ("shoes", "bags")[n % 2], "Size": "S", "SKU": n}

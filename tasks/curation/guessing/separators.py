@@ -35,9 +35,9 @@ def check_separators(answers: Column, tags: Tags, remarks: Sequence[str]) -> Non
     pairs = [(value, _CURRENCY.sub("", value)) for value in answers.values if value]
     odd = [number for _, number in pairs if _SEPARABLE.search(number)]
     if odd and (tags == TEXT or is_malay_or_indonesian(tags)):
+        remedy = remarks[-1] if remarks else "Give theirs: --language, for example pt-BR."
         raise DataError(
-            f"{answers.name} has numbers as {odd[0]}, which languages read differently. "
-            f"{remarks[-1]}"
+            f"{answers.name} has numbers as {odd[0]}, which languages read differently. {remedy}"
         )
     if answers.is_typed or not isinstance(tags, str) or tags == TEXT or "{" in tags:
         return
