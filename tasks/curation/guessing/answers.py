@@ -35,9 +35,9 @@ def find_pair(
     """Return the columns of a question and its answer; None if a label is a better guess."""
     few = {column.name for column, points in labels if points > 0}
     free = [column for column in columns if column.is_free_text]
-    asks = [c for c in columns if c.is_named("question") and c.fill >= HALF]
-    answers = list_answers([c for c in columns if c not in asks])
-    first = (asks or free)[:1]
+    named = [c for c in columns if c.is_named("question") and c.fill >= HALF]
+    answers = list_answers([c for c in columns if c not in named])
+    first = (named or free)[:1]
     if first and answers and answers[0].name not in few and first[0] is not answers[0]:
         return first[0], answers[0]
     questions = [
@@ -66,7 +66,7 @@ def list_answers(columns: Sequence[Column]) -> list[Column]:
     return sorted((c for c in named if c in firsts.values()), key=lambda c: not c.is_amount)
 
 
-def answered(
+def pair(
     question: Column,
     answer: Column,
     columns: Sequence[Column] = (),
@@ -89,13 +89,13 @@ def answered(
             words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"
             remarks = (*remarks, f"{words}: verifier final_answer would.")
         return Templates(fields, names, remarks=remarks)
-    worked = [c for c in columns if c.is_named("answer") and c.is_free_text and c is not answer]
-    is_worked = bool(worked) and worked[0].fill >= MOSTLY
+    solutions = [c for c in columns if c.is_named("answer") and c.is_free_text and c is not answer]
+    has_solution = bool(solutions) and solutions[0].fill >= MOSTLY
     fields |= {
         "domain": Domain.MATHS,
         "verifier": "final_answer",
         "answer": {"value": f"{{{answer.name}}}"},
-        "response": f"{{{worked[0].name}}}" if is_worked else f"Answer: {{{answer.name}}}",
+        "response": f"{{{solutions[0].name}}}" if has_solution else f"Answer: {{{answer.name}}}",
     }
     return Templates(fields, names, numbers=answer.name, remarks=remarks)
 
@@ -114,7 +114,7 @@ def chat(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
         answers = list_answers([c for c in columns if c.name.partition(".")[0] != name])
         if answers and not any(chat and chat.response for chat in chats):
             questions = Column(name, texts, Counter(filter(None, texts)))
-            templates = answered(questions, answers[0])
+            templates = pair(questions, answers[0])
         else:
             fields = {"domain": Domain.GENERAL, "prompt": f"{{{name}}}", "response": f"{{{name}}}"}
             templates = Templates(fields, is_chat=True)
@@ -145,7 +145,7 @@ def _question_in(turns: Sequence[Mapping[str, object]]) -> str:
     return "\n".join(str(one.get("content", "")) for one in turns if one.get("role") != "system")
 
 
-def framed(
+def with_system_and_thought(
     templates: Templates, systems: Sequence[Column], thoughts: Sequence[Column]
 ) -> Templates:
     """Add the system message and the thought that columns of a table have, if it has them."""

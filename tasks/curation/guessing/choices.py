@@ -14,7 +14,7 @@ from tasks.curation.guessing.columns import (
     MOSTLY,
     Column,
     Row,
-    listed,
+    listing,
     with_rows,
 )
 from tasks.curation.guessing.languages import Tags, main_language
@@ -131,7 +131,7 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     if rest := len(columns) - len(full) + len(texts) - len(names):
         notes.append(f"Not in the prompt: columns that are mostly blank, constant or many: {rest}.")
     if same:
-        notes.append(f"Not in the prompt, as it gives the label away: {listed(same, 3)}.")
+        notes.append(f"Not in the prompt, as it gives the label away: {listing(same, 3)}.")
     notes += [*(blanks(texts) if len(texts) == 1 else []), *_label_notes(label, values_of)]
     options_of = {value: option for option, values in values_of.items() for value in values}
     templates = _templates(label.name, options_of, sorted(values_of), names, notes)
@@ -192,14 +192,15 @@ def _label_notes(label: Column, values_of: Mapping[str, Sequence[str]]) -> list[
     rare = [option for option, count in counts.items() if count == 1]
     if rare and label.total > _RARE:
         notes.append(
-            f"Labels of a single row: {listed(rare, 3)}. Is that row a header or a note? Remove "
+            f"Labels of a single row: {listing(rare, 3)}. Is that row a header or a note? Remove "
             "them from options, and such rows are left out."
         )
     if label.classes:
         notes.append(f"The file says what the numbers of {label.name} stand for.")
-    if merged := sum(map(len, values_of.values())) - len(values_of):
+    if num_merged := sum(map(len, values_of.values())) - len(values_of):
         notes.append(
-            f"Other spellings of labels (case, quotes, code points) are one with theirs: {merged}."
+            "Other spellings of labels (case, quotes, code points) are one with theirs: "
+            f"{num_merged}."
         )
     return notes
 
@@ -209,8 +210,8 @@ def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | N
     exam = find_options(rows)
     if exam is None:
         return None
-    taken = {exam.key, *(path.partition(".")[0] for path in exam.options)}
-    free = [c for c in columns if c.name.partition(".")[0] not in taken]
+    of_exam = {exam.key, *(path.partition(".")[0] for path in exam.options)}
+    free = [c for c in columns if c.name.partition(".")[0] not in of_exam]
     names = [c.name for c in free if c.is_named("question") or c.is_named("context")]
     names = names or [c.name for c in free if c.is_free_text]
     if not names:
@@ -231,15 +232,15 @@ def prompt_of_choice(templates: Templates, tags: Tags, columns: Mapping[str, Col
     key = _language_to_ask_in(main_language(tags, columns), texts)
     form, joint = _ASK[key]
     comma, space = ("、", "") if key.startswith("zh") else (", ", " ")
-    listing = space.join((comma.join(options[:-1]), joint, options[-1]))
+    text = space.join((comma.join(options[:-1]), joint, options[-1]))
     if templates.lettered:
         form = _ASK_LETTER if key == "en" else form
         pairs = zip(options, templates.lettered, strict=True)
         lines = [*(f"{{{name}}}" for name in names), *(f"{a}: {{{b}}}" for a, b in pairs)]
-        return "\n".join([*lines, _escaped(form.format(label=templates.label, options=listing))])
+        return "\n".join([*lines, _escaped(form.format(label=templates.label, options=text))])
     # "g:product_type", as feeds of marketplaces name it.
     label = re.sub(r"^\w{1,3}:", "", templates.label.strip()).replace("_", " ")
-    lines = [_escaped(form.format(label=label, options=listing))]
+    lines = [_escaped(form.format(label=label, options=text))]
     return "\n".join([*lines, *(f"{_escaped(name.strip())}: {{{name}}}" for name in names)])
 
 

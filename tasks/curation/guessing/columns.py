@@ -269,10 +269,10 @@ def _text(cell: str | bool | int | float) -> str:
 
 def with_rows(values: Sequence[str], counts: Mapping[str, int]) -> str:
     """List values, and in how many rows they stand."""
-    return f"{listed(values, 3)} ({sum(map(counts.__getitem__, values)):,} rows)"
+    return f"{listing(values, 3)} ({sum(map(counts.__getitem__, values)):,} rows)"
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
+def listing(names: Sequence[str], most: int = 8) -> str:
     """List names; of many, the first and how many more there are."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest

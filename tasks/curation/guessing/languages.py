@@ -8,7 +8,7 @@ from data_schemas.mappings import TEXT
 from data_schemas.rows import is_language_tag, language_tag
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
-from tasks.curation.guessing.columns import MOSTLY, Column, listed, with_rows
+from tasks.curation.guessing.columns import MOSTLY, Column, listing, with_rows
 
 Tags = str | tuple[str, ...]
 """As in a mapping: a tag, the column that has it in braces, `text`, or tags to choose from."""
@@ -60,20 +60,21 @@ def _tag_of(value: str) -> str:
 
 
 def language_of(
-    columns: Sequence[Column], spoken: Sequence[Column], texts: Sequence[str], language: str
+    columns: Sequence[Column], sources: Sequence[Column], texts: Sequence[str], language: str
 ) -> tuple[Tags, dict[str, dict[str, str]], list[str]]:
     """Return the language of a mapping, tags for the names in its column, and remarks.
 
     Args:
-        columns: of the table; `spoken` are those of them that say a language.
+        columns: of the table.
+        sources: those of them that say a language.
         texts: what each row asks.
         language: a tag, or the column that has it; '' = guess.
     """
     names = [column.name for column in columns]
     if language and language not in names:
         return _tag_of(language) or str(language_tag(language)), {}, []
-    if spoken:
-        column = next((c for c in spoken if c.name == language), spoken[0])
+    if sources:
+        column = next((c for c in sources if c.name == language), sources[0])
         tags = {value: tag for value in sorted(column.counts) if (tag := _tag_of(value))}
         values = {column.name: tags} if _has_names(column) else {}
         return f"{{{column.name}}}", values, _rows_left_out(column)
@@ -95,11 +96,11 @@ def _rows_left_out(column: Column) -> list[str]:
         remarks.append(
             f"{column.name} is blank in {blank:,} of {num_rows:,} rows; they are left out."
         )
-    # A tag of a language that is not listed here is one all the same.
+    # A tag of a language that the list above lacks is one all the same.
     if odd := [value for value in _no_languages(column) if not is_language_tag(value)]:
         rows = sum(map(column.counts.__getitem__, odd))
         remarks.append(
-            f"{listed(odd, 3)} in {column.name} ({rows:,} rows) is no language; they are left out."
+            f"{listing(odd, 3)} in {column.name} ({rows:,} rows) is no language; they are left out."
         )
     return remarks
 

@@ -11,7 +11,7 @@ from data_schemas.mappings import ColumnMapping
 from data_schemas.pass_rates import ANNOTATOR
 from data_schemas.rows import Parent
 from tasks.curation.guessing import answers, choices
-from tasks.curation.guessing.columns import MOST_OPTIONS, MOSTLY, Column, Row, list_columns, listed
+from tasks.curation.guessing.columns import MOST_OPTIONS, MOSTLY, Column, Row, list_columns, listing
 from tasks.curation.guessing.languages import is_language, language_of
 from tasks.curation.guessing.separators import check_separators
 from tasks.curation.guessing.templates import Templates, more_parts, unused
@@ -59,25 +59,25 @@ def guess_mapping(
     columns = list_columns(rows, classes)
     by_name = {column.name: column for column in columns}
     if label and label not in by_name:
-        raise DataError(f"{name} has no column {label!r}; it has {listed(list(by_name))}")
-    spoken = [c for c in columns if is_language(c) or c.name == language]
+        raise DataError(f"{name} has no column {label!r}; it has {listing(list(by_name))}")
+    sources = [c for c in columns if is_language(c) or c.name == language]
     others = [c for c in columns if c.name not in (label, language)]
     annotators = [c for c in others if c.is_named("annotator")]
     systems = [c for c in others if c.is_called(answers.SYSTEM)]
     thoughts = [
         c for c in others if c.is_called(answers.THOUGHTS) and c.is_free_text and c.fill >= MOSTLY
     ]
-    beside = (*spoken, *annotators, *systems, *thoughts)
+    beside = (*sources, *annotators, *systems, *thoughts)
     rest = [c for c in columns if c not in beside and not c.is_identity]
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
-    templates = templates or _templates(name, rest, by_name.get(label), list(by_name))
+    templates = templates or _choose(name, rest, by_name.get(label), list(by_name))
     answers.check_not_judged(name, columns, templates.label)
-    templates = answers.framed(templates, systems, thoughts)
+    templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
         "\n".join(cells)
         for cells in zip(*(by_name[one].values for one in templates.columns), strict=True)
     ]
-    tags, values, notes = language_of(columns, spoken, texts, language)
+    tags, values, notes = language_of(columns, sources, texts, language)
     if templates.numbers:
         check_separators(by_name[templates.numbers], tags, notes)
     fields = {"name": name, "language": tags, "parent": Parent.COMMERCE} | templates.fields
@@ -87,7 +87,7 @@ def guess_mapping(
     remarks = [*templates.remarks, *notes]
     left = unused(mapping, [*([] if templates.options else rest), *systems, *thoughts])
     if left:
-        remarks.append(f"Not used: {listed(left, 3)}.")
+        remarks.append(f"Not used: {listing(left, 3)}.")
     remarks += more_parts(mapping, rows)
     if annotators:
         column = annotators[0].name
@@ -97,7 +97,7 @@ def guess_mapping(
     return Guess(mapping, tuple(remarks), templates.label)
 
 
-def _templates(
+def _choose(
     name: str, columns: Sequence[Column], label: Column | None, names: Sequence[str]
 ) -> Templates:
     """Choose between a label, a number and a pair of texts.
@@ -110,14 +110,14 @@ def _templates(
     labels = choices.list_labels(columns)
     if pair := answers.find_pair(columns, labels):
         likely = [c.name for c, points in labels[:1] if points > 0]
-        return answers.answered(
+        return answers.pair(
             *pair, columns, [f"If {one} is what to answer: --label {one}." for one in likely]
         )
     if labels:
         best = labels[0][0]
         return choices.choice([c for c in columns if c is not best], best, [_label_remark(labels)])
     raise DataError(
-        f"{name} has the columns {listed(names)}, and none of them is an answer: a label of at "
+        f"{name} has the columns {listing(names)}, and none of them is an answer: a label of at "
         f"most {MOST_OPTIONS} values, answer, response, output, or messages. Name one with "
         "--label, or write the mapping by hand (tasks/curation/README.md)"
     )
@@ -129,7 +129,7 @@ def _label_remark(labels: Sequence[tuple[Column, int]]) -> str:
     remark = f"The label is {best.name} ({len(choices.spellings(best))} values)"
     rivals = [column.name for column, other in labels[1:] if points - other < _SURE_LEAD]
     if rivals:
-        return f"{remark}; {listed(rivals, 3)} could be it, too: --label."
+        return f"{remark}; {listing(rivals, 3)} could be it, too: --label."
     if points <= 0:
         return f"{remark}, for want of a better one: is that what to ask for?"
     if len(labels) > 1:

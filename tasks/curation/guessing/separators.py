@@ -55,14 +55,14 @@ def _fault(
     """
     num_signed = sum("." in number or "," in number for _, number in pairs)
     decimal, other = ",." if writes_comma(tag) else ".,"
-    grouped = [
+    groups = [
         value
         for value, number in pairs
         if _GROUPED[decimal].fullmatch(number) and _is_below(value, number, tag)
     ]
-    if is_assumed and len(grouped) > HALF * num_signed:
-        return grouped, (
-            f"are as {grouped[0]}, in which {tag} reads {decimal!r} as the sign "
+    if is_assumed and len(groups) > HALF * num_signed:
+        return groups, (
+            f"are as {groups[0]}, in which {tag} reads {decimal!r} as the sign "
             f"of decimals. If it is one, give --language {tag}; else write thousands without a sign"
         )
     odd = [number for _, number in pairs if _DECIMALS[other].fullmatch(number)]
@@ -72,10 +72,10 @@ def _fault(
             f"have a decimal {name}, as {odd[0]}, which {tag} does not write: 1.299 "
             "would be read wrongly. Give the language of the numbers: --language, for example pt-BR"
         )
-    taken = [value for value, number in pairs if _GROUPED[other].fullmatch(number)]
-    if taken and len(odd) > (1 - MOSTLY) * num_signed:
+    thousands = [value for value, number in pairs if _GROUPED[other].fullmatch(number)]
+    if thousands and len(odd) > (1 - MOSTLY) * num_signed:
         return odd, (
-            f"have a decimal {name}, as {odd[0]}, and {tag} reads {taken[0]} as "
+            f"have a decimal {name}, as {odd[0]}, and {tag} reads {thousands[0]} as "
             f"thousands. Write decimals with {decimal!r}, or numbers in a file with types (Parquet)"
         )
     unread = [value for value, _ in pairs if not _is_one(value, tag)]
