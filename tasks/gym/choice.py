@@ -222,18 +222,21 @@ _PHRASES = (
     r"(?<![不未非没沒])(?:故答案[為为]?:?|故|因此|所以|应该?|應該?|本[題题]|只能|可)"  # 故选:B
     r"(?:應|应)?[選选]择?擇?:?",
     r"(?<![不未非没沒能])[選选][择擇]?:?(?= ?[(（*_]{0,3}[a-z](?![a-z]))",  # 选B
-    # {"answer": "B"}
-    r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|jawapan|"
-    r"respuesta|"
-    r"réponse|resposta|antwort|risposta|đáp án|คำตอบ)[\"']\s*:",
 )
+_KEY = (
+    r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|jawapan|"
+    r"respuesta|réponse|resposta|antwort|risposta|đáp án|คำตอบ)[\"']\s*:"
+)
+"""Of `{"answer": "B"}`."""
 
 
 def _folded(*patterns: str) -> re.Pattern[str]:
     return re.compile(unicodedata.normalize("NFKC", unified("|".join(patterns))))
 
 
-_MARKER = _folded(*_PHRASES, *(language.announces() for language in _LANGUAGES))
+_ANNOUNCES = "|".join((*_PHRASES, *(language.announces() for language in _LANGUAGES)))
+# All begin with a letter or one of three signs: what does not is passed over at once.
+_MARKER = _folded(rf"(?=[\w#\\【])(?:{_ANNOUNCES})", _KEY)
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
 # "A no" behind "Answer: ", "{A} 0" behind "\\boxed"; no "A's"
 _BEHIND_MARKER = re.compile(
