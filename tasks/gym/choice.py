@@ -227,7 +227,7 @@ _KEY = (
     r"[\"'](?:final[_ ])?(?:answer|choice|option|selection|答案|選項|选项|选择|jawaban|jawapan|"
     r"respuesta|réponse|resposta|antwort|risposta|đáp án|คำตอบ)[\"']\s*:"
 )
-"""Of `{"answer": "B"}`."""
+"""The key in front of the answer: `{"answer": "B"}`."""
 
 
 def _folded(*patterns: str) -> re.Pattern[str]:
