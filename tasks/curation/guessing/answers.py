@@ -32,7 +32,10 @@ _RULED = frozenset(("accept", "reject", "ignore"))
 def find_pair(
     columns: Sequence[Column], labels: Sequence[tuple[Column, int]]
 ) -> tuple[Column, Column] | None:
-    """Return the columns of a question and its answer; None if a label is a better guess."""
+    """Return the columns of a question and its answer; None if a label is a better guess.
+
+    Names decide; then question marks; then the order of two texts.
+    """
     few = {column.name for column, points in labels if points > 0}
     free = [column for column in columns if column.is_free_text]
     named = [c for c in columns if c.is_named("question") and c.fill >= HALF]
@@ -67,10 +70,7 @@ def list_answers(columns: Sequence[Column]) -> list[Column]:
 
 
 def pair(
-    question: Column,
-    answer: Column,
-    columns: Sequence[Column] = (),
-    remarks: Sequence[str] = (),
+    question: Column, answer: Column, columns: Sequence[Column] = (), remarks: Sequence[str] = ()
 ) -> Templates:
     """Write the templates of a question and its answer, with what the question is about.
 

@@ -158,6 +158,7 @@ class Column:
 
     def is_named(self, kind: str) -> bool:
         """True if the name contains a word of this kind."""
+        # "Product Name", "product-name" and "product__name" are "_product_name_".
         folded = "_" + re.sub(r"[^\w]+|_+", "_", self.name.lower()).strip("_") + "_"
         return any(
             f"_{word}_" in folded or (_SPACELESS.search(word) and word in folded)

@@ -66,15 +66,15 @@ def more_parts(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
                 path = ".".join(parts[:place])
                 num_read[path] = max(num_read.get(path, 0), int(part) + 1)
     return [
-        f"{path} has more than {most} parts in {count:,} of {len(rows):,} rows, which "
-        "nothing reads."
+        f"{path} has more than {most} parts in {count:,} of {len(rows):,} rows, "
+        "which nothing reads."
         for path, most in num_read.items()
         if (count := sum(_length(row, path) > most for row in rows))
     ]
 
 
 def _length(row: Row, path: str) -> int:
-    """Return how many parts a list has; 0 if there is none."""
+    """Return how many parts the list at a path has, as choices.text; 0 if there is none."""
     cell: object = row
     for part in path.split("."):
         cell = written_value(cell)
