@@ -87,7 +87,7 @@ def _objects(row: Row) -> Iterator[tuple[str, Row]]:
     yield "", row
     for name, cell in row.items():
         value = written_value(cell)
-        if isinstance(value, Mapping):
+        if _is_object(value):
             yield f"{name}.", cast("Row", value)
 
 
@@ -100,10 +100,15 @@ def _lists(row: Row) -> list[tuple[str, list[str]]]:
             cells = cast("list[object]", value)
             if all(isinstance(cell, str | int | float) for cell in cells):
                 lists.append((name, [str(cell) for cell in cells]))
-        elif isinstance(value, Mapping):
+        elif _is_object(value):
             inner = _lists(cast("Row", value))
             lists += [(f"{name}.{path}", cells) for path, cells in inner if "." not in path]
     return lists
+
+
+def _is_object(value: object) -> bool:
+    """Say whether a cell has fields that a path can name; those of `{1: 2}` are numbers."""
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 def _text(value: object) -> str:

@@ -52,6 +52,12 @@ def test_the_option_that_the_key_names_is_the_right_one(layout: str, keys: str):
         assert shown.record.response.endswith("ABCD"[place])
 
 
+def test_a_cell_that_is_a_dictionary_with_numbers_as_keys_has_no_options():
+    rows = [{"question": "?", "input": "{1: 2, 3: 4}", "answer": "{1: [1, 2, 3]}"}] * 9
+
+    assert find_options(rows) is None
+
+
 def test_a_key_of_numbers_that_may_count_from_0_or_1_is_asked_about():
     rows = [{"question": "?", "choices": [*COLOURS], "answer": 1 + n % 3} for n in range(9)]
 
