@@ -42,6 +42,7 @@ from tasks.algorithms.routing import missing_rows
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
 from tasks.engines.recording_loss import ROW, RecordingLoss
+from tasks.engines.request_queue import CallRequests, Requests
 from tasks.engines.team.controller import current
 from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
@@ -105,21 +106,29 @@ class RouteEngine:
         steps = np.arange(load.top, dtype=np.uint8)
         self._experts_TLK = (first + 7 * steps) % EXPERTS
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
         """Hand the responses over."""
-        for request in requests:
-            length = self._load.tokens - len(request.prompt_tokens)
-            for sample in range(request.num_samples):
-                yield Rollout(
-                    problem_id=request.problem_id,
-                    sample=request.first_sample + sample,
-                    prompt_tokens=request.prompt_tokens,
-                    response_tokens=np.full(length, sample, dtype=np.int32),
-                    logprobs=np.zeros(length, dtype=np.float32),
-                    trace=RouterTrace(self._experts_TLK),
-                    stop_reason=StopReason.LENGTH,
-                    policy_version=0,
-                )
+        share = -(-self._load.responses // self._load.ranks)
+        intake = CallRequests(requests, sampling, slots=share)
+        while intake.open:
+            for request in intake.take():
+                for rollout in self._answers(request):
+                    yield rollout
+                    intake.end(rollout.problem_id, rollout.sample)
+
+    def _answers(self, request: Request) -> Iterator[Rollout]:
+        length = self._load.tokens - len(request.prompt_tokens)
+        for sample in range(request.num_samples):
+            yield Rollout(
+                problem_id=request.problem_id,
+                sample=request.first_sample + sample,
+                prompt_tokens=request.prompt_tokens,
+                response_tokens=np.full(length, sample, dtype=np.int32),
+                logprobs=np.zeros(length, dtype=np.float32),
+                trace=RouterTrace(self._experts_TLK),
+                stop_reason=StopReason.LENGTH,
+                policy_version=0,
+            )
 
 
 class RouteTrainer:
@@ -192,7 +201,7 @@ def _step(load: Load, found: dict[str, float]) -> None:
 def _one_step(load: Load, engine: TeamRollout, trainer: TeamTrainer, hops: Hops) -> None:
     settings = RLSettings(domains={Domain.MATHS: 1.0})
     with hops.hop("rollouts received"):
-        rollouts = list(engine.generate(_requests(load), Sampling(load.tokens, 1.0, 0, exact=True)))
+        rollouts = list(engine.generate(_requests(load), Sampling(load.tokens, 1.0, 0)))
     with hops.hop(OWN):
         rollouts = [checked(rollout, EXPERTS) for rollout in rollouts]
     with hops.hop("routes checked"):

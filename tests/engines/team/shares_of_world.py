@@ -4,7 +4,7 @@ Letters: N sequences, T tokens, L MoE layers, K experts per token.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -19,6 +19,7 @@ from data_schemas.rollouts import Rollout, RouterTrace, ScoredRollout, StopReaso
 from data_schemas.verdicts import Verdict
 from tasks.engines.partial_batch import AnyBatch, Share
 from tasks.engines.protocols import EngineCounters, Request, Sampling, TokenBatch, TokenScores
+from tasks.engines.request_queue import CallRequests, Requests
 from tasks.engines.team.controller import current
 from tasks.engines.team.in_team import in_team
 from tasks.engines.team.member import read_rank_info
@@ -136,21 +137,27 @@ class RouteEngine:
     def __init__(self) -> None:
         self.counters = EngineCounters()
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[Rollout]:
-        for request in requests:
-            length = len(request.prompt_tokens)
-            first = 8 * read_rank_info().rank + length
-            experts_TLK = np.arange(first, first + 4, dtype=np.uint8).reshape(1, 2, 2)
-            yield Rollout(
-                problem_id=request.problem_id,
-                sample=0,
-                prompt_tokens=request.prompt_tokens,
-                response_tokens=np.ones(1, dtype=np.int32),
-                logprobs=np.zeros(1, dtype=np.float32),
-                trace=RouterTrace(experts_TLK.repeat(length, axis=0)),
-                stop_reason=StopReason.END,
-                policy_version=self.policy_version,
-            )
+    def generate(self, requests: Requests, sampling: Sampling) -> Iterator[Rollout]:
+        intake = CallRequests(requests, sampling, slots=2)
+        while intake.open:
+            for request in intake.take():
+                yield self._answer(request)
+                intake.end(request.problem_id, 0)
+
+    def _answer(self, request: Request) -> Rollout:
+        length = len(request.prompt_tokens)
+        first = 8 * read_rank_info().rank + length
+        experts_TLK = np.arange(first, first + 4, dtype=np.uint8).reshape(1, 2, 2)
+        return Rollout(
+            problem_id=request.problem_id,
+            sample=0,
+            prompt_tokens=request.prompt_tokens,
+            response_tokens=np.ones(1, dtype=np.int32),
+            logprobs=np.zeros(1, dtype=np.float32),
+            trace=RouterTrace(experts_TLK.repeat(length, axis=0)),
+            stop_reason=StopReason.END,
+            policy_version=self.policy_version,
+        )
 
     def load_weights(self, weights: Iterator[tuple[str, torch.Tensor]], version: int) -> str:
         self.policy_version = version
@@ -174,7 +181,7 @@ def recorded() -> tuple[list[Seen], list[torch.Tensor]]:
             precision=Precision.FP32,
         )
         trainer = TeamTrainer(current(), NotingTrainer)
-        roll_out = partial(engine.generate, sampling=Sampling(1, 1.0, 0, exact=True))
+        roll_out = partial(engine.generate, sampling=Sampling(1, 1.0, 0))
         requests = [
             Request(str(length), np.arange(length, dtype=np.int32), 1) for length in range(1, 9)
         ]
