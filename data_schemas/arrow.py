@@ -10,7 +10,7 @@ every table opens in any parquet reader.
 import json
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,8 +95,11 @@ def write_stream(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> i
     return total
 
 
-def read_table(path: Path, record: type[Record]) -> list[Record]:
+def read_table(path: Path, record: type[Record], *, retired: Collection[str] = ()) -> list[Record]:
     """Read a parquet file written by `write_table`.
+
+    Args:
+        retired: columns that files of earlier versions have and the record has no more; not read.
 
     Raises:
         SchemaError: the file is not parquet, a column without a default is missing or a row is
@@ -106,6 +109,7 @@ def read_table(path: Path, record: type[Record]) -> list[Record]:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise SchemaError(f"{path} is not a readable parquet file: {error}") from error
+    table = table.drop_columns([name for name in table.column_names if name in retired])
     missing = [
         name
         for name, field in record.model_fields.items()

@@ -10,6 +10,9 @@ from data_schemas.arrow import column_names, read_table, write_table
 from data_schemas.ledgers import AgentLedgerRow, LedgerRow
 from data_schemas.rollouts import SOLVER
 
+RETIRED = frozenset({"reused_tokens"})
+"""Columns in ledgers of earlier versions, of what is no longer done."""
+
 
 def write_ledger(path: Path, rows: Sequence[LedgerRow]) -> None:
     """Write the rows of a phase."""
@@ -20,14 +23,14 @@ def write_ledger(path: Path, rows: Sequence[LedgerRow]) -> None:
 
 
 def read_ledger(path: Path) -> list[LedgerRow]:
-    """Read the rows of a phase.
+    """Read the rows of a phase, of earlier versions too.
 
     Raises:
         SchemaError: the file is not a ledger.
     """
     if "agent" in column_names(path):
-        return [*read_table(path, AgentLedgerRow)]
-    return read_table(path, LedgerRow)
+        return [*read_table(path, AgentLedgerRow, retired=RETIRED)]
+    return read_table(path, LedgerRow, retired=RETIRED)
 
 
 def _with_agent(row: LedgerRow) -> AgentLedgerRow:

@@ -1,9 +1,8 @@
 """Sample tokens with random numbers that depend on the sequence, not on the batch.
 
 Every token has one uniform number, a hash of (seed, problem_id of the request, sample, position in
-the response). The number does not
-depend on the order of the requests, on other sequences in the batch, or on segments. It selects
-a token from the cumulative probabilities.
+the response). The number does not depend on the order of the requests, on other sequences in the
+batch, or on segments. It selects a token from the cumulative probabilities.
 
 Differs: most engines draw V Gumbel numbers per token from one stream of the batch; one number
 per token is enough, and it can be computed for any position independently.

@@ -3,8 +3,8 @@
 A replica is one engine: a rank, or a tensor-parallel group of ranks that make the same calls and
 whose first rank represents it. Replicas in the ranks' own processes share a queue of requests
 (`Dealer`). To dedicated ones, whose steps the ranks do not see, requests are dealt at once,
-balanced by expected response length. A sequence's random stream is
-keyed by its name, so the responses do not depend on the replica.
+balanced by expected response length. A sequence's random stream is keyed by its name, so the
+responses do not depend on the replica.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -13,10 +13,12 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import pydantic
+import torch
 
 from data_schemas.machine_settings import RolloutKind, TrainerKind
 from data_schemas.study import EvidenceCell, Measures, StudyEvidence, StudyPlan
@@ -56,7 +58,7 @@ def evidence_of(plan: StudyPlan, measures: Sequence[Measures]) -> StudyEvidence:
         command=plan.command,
         commit=commit(),
         date=time.strftime("%Y-%m-%d", time.gmtime()),
-        machine=f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        machine=machine(),
         settings=plan.digest,
         code={
             name: code_digest(name, without)
@@ -68,6 +70,24 @@ def evidence_of(plan: StudyPlan, measures: Sequence[Measures]) -> StudyEvidence:
         checkpoints=study.checkpoints,
         cells=cells.cells_of(arms, plan.against, study.checkpoints, study.gains),
     )
+
+
+def machine() -> str:
+    """Name what rounds sums: on another machine the same seeds end elsewhere."""
+    return (
+        f"{platform.machine()}, {processor()}, {torch.backends.cpu.get_cpu_capability()}, "
+        f"{os.cpu_count()} cores, {platform.system()}, torch {torch.__version__}"
+    )
+
+
+def processor() -> str:
+    """Name the processor as the kernel does; 'unnamed' where it does not."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or "unnamed"
 
 
 def commit() -> str:
