@@ -243,6 +243,7 @@ def _run(*command: str, root: Path | None = None, beside: str = "") -> str:
         "PYTHONPATH": f"{root or Path.cwd()}:{beside}",
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
+        "FLYTE_SDK_LOGGING_LEVEL": "40",  # its warnings go to the output that is read here
     }
     return subprocess.run(
         command,
