@@ -43,8 +43,8 @@ def merged_over(default: BaseModel, changes: Mapping[str, object]) -> dict[str, 
     """Return the values of a group: those given, and elsewhere those of `default`.
 
     Groups within are merged likewise; a choice of another kind begins with no settings of its own.
-    Any other value, such as shares by domain, is replaced as a
-    whole. Unknown keys are kept, for the group's validation to refuse.
+    Any other value, such as shares by domain, is replaced as a whole. Unknown keys are kept, for
+    the group's validation to refuse.
     """
     values: dict[str, object] = dict(default)
     if isinstance(default, Choice) and changes.get(default.CHOSEN_BY, default.chosen) != (

@@ -2,10 +2,9 @@
 
 Gold: {"reference": "..."} (mode "reference") compares every answer with a reference: win 1, tie
 0.5, loss 0, averaged over both presentation orders; at most 0.5 with "best": true.
-{"mode": "round_robin"} compares every
-answer with every other of its group. {"mode": "anchor"} compares with the first response of the
-group that has an answer. In the last two modes a reference, if given, is shown to the judge in
-addition.
+{"mode": "round_robin"} compares every answer with every other of its group. {"mode": "anchor"}
+compares with the first response of the group that has an answer. In the last two modes a reference,
+if given, is shown to the judge in addition.
 
 Equal texts tie and a missing answer loses without a prompt. If the judge is down, or its reply
 cannot be parsed twice, the verdict is an abstention. Completions for a group of G different

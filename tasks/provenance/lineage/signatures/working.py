@@ -3,8 +3,8 @@ statement.
 
 Committed states, steps that were stopped, parts of a curation, answers of an evaluation, results of
 finished work, the index of rows and the marks of an inbox are read by later runs and decide what
-they do. Each lies in an envelope whose type names its kind and its
-name, so that a genuine one is not believed under another name.
+they do. Each lies in an envelope whose type names its kind and its name, so that a genuine one is
+not believed under another name.
 
 Where there is no key (a pod without one), nothing is signed and nothing can be checked.
 """
