@@ -1,7 +1,8 @@
 """Rewrite amounts as the world writes them, so that every reader behind meets one form.
 
 A machine's exponent (`1e-05` is 0.00001), a currency glued to its number (`RM1,299` is `RM 1,299`),
-scale words (`1.5 ล้านบาท` is `1500000 บาท`, `1tr2` is 1200000) and amounts in two units
+scale words (`1.5 ล้านบาท` is `1500000 บาท`, `1tr2` is 1200000), what stands for no small change
+(`Rp12.345,-`), separators of other countries (`₹1,25,000`, `١٬٥٠٠`) and amounts in two units
 (`12 reais e 50 centavos` is `12,50 reais`, `1 hour 30 minutes` is `90 minute`). Numbers in words
 are `numerals`.
 """
@@ -14,7 +15,9 @@ from fractions import Fraction
 
 from tasks.algorithms.language_tags import primary
 from tasks.gym.maths.numerals import machine_numbers, writes_comma
-from tasks.gym.maths.units import CODES, SIGNED_DOLLARS
+from tasks.gym.maths.units import CODES, CURRENCY, SIGNED_DOLLARS
+
+# ruff: noqa: RUF001, RUF002, RUF003 - signs that people type
 
 MAX_EXPONENT = 60
 """Largest exponent of a numeral that is written out; no answer is larger."""
@@ -26,9 +29,22 @@ _BLANKS = re.compile(r"[\u00a0\u2007\u2009\u202f]")
 """Blanks that people and CLDR put between a number and its currency or its thousands."""
 # ",89" of "é ,89"; not that of "1,89" or "(2,89)".
 _BARE_COMMA = re.compile(r"(?<![\w)\]}.,]),(?=\d+(?!\d|[.,]\d))")
+# ",-" of "Rp12.345,-", ".-" of "1,299.-", "/-" of "Rs.1,500/-"; not those of "(3,-x)" and "1.- ".
+_NO_CHANGE = re.compile(
+    r"(?:(?<=\d\d),[-\u2013\u2014]|(?<=\d\d)\.-|(?<=\d\d)/-)"
+    r"(?!\.?\w|[\\({\[$√+\-]|\s[\d\\({\[$√+\-]|\s[^\W\d_](?![^\W_]))"
+)
+_INDIAN = frozenset(("as", "bn", "gu", "hi", "kn", "ml", "mr", "ne", "or", "pa", "ta", "te", "ur"))
+"""Languages that write 12,34,567 for 1,234,567."""
+# "1,25,000"; of another language with the sign of a rupee.
+_LAKHS = re.compile(
+    r"(?P<sign>(?:₹|৳|Rs\.?|INR|PKR|NPR|LKR|BDT)\s{0,2})?(?<![\d.,])(?P<number>\d{1,2}(?:,\d\d)+,\d{3})(?!,?\d)"
+)
+# "٬" of "١٬٥٠٠", "٫" of "١٫٥".
+_ARABIC = re.compile(r"(?<=\d)٬(?=\d{3})|(?<=\d)٫(?=\d)")
 _CODE = "|".join(sorted(map(re.escape, CODES), key=len, reverse=True))
 _BEFORE = re.compile(
-    rf"(?:\\(?:text|mathrm)\s*\{{\s*)?(?<![A-Za-z\d_\\])(?:(?P<code>{_CODE})|"
+    rf"(?:\\(?:text|mathrm)\s*\{{\s*)?(?<![A-Za-z\d_\\])(?:(?P<code>{_CODE}|Rs)|"
     rf"(?P<dollar>{'|'.join(SIGNED_DOLLARS)})\\?\$)"
     r"\.?(?:\s*\})?\s{0,2}(?=[-+\u2212]?(?:[\d(]|[.,]\d))"
 )
@@ -36,14 +52,21 @@ _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
 _FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1))
 # Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
 _HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
-_HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zhp]|\\?\$)|[đ₫]")
+_HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zhps]|\\?\$)|[đ₫]")
 _HAS_CODE = re.compile(
-    rf"(?:[{_LAST}]|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
+    rf"(?:[{_LAST}s]|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
     rf"\d\s?(?=[{_FIRST}đ₫])(?:{_CODE}|VNĐ|[đ₫])"
 )
 
 _SCALES: Mapping[str, Mapping[int, str]] = {
-    "en": {3: "thousand", 6: "million|millions", 9: "billion|billions", 12: "trillion|trillions"},
+    "en": {
+        3: "thousand",
+        5: "lakh|lakhs",
+        6: "million|millions",
+        7: "crore|crores",
+        9: "billion|billions",
+        12: "trillion|trillions",
+    },
     "id": {3: "ribu|rb", 6: "juta|jt", 9: "miliar|milyar", 12: "triliun|trilyun"},
     "ms": {3: "ribu|rb", 6: "juta|jt", 9: "bilion", 12: "trilion"},
     "tl": {3: "libo|libong", 6: "milyon|milyong|million", 9: "bilyon|bilyong"},
@@ -54,6 +77,7 @@ _SCALES: Mapping[str, Mapping[int, str]] = {
     "de": {3: "tausend", 6: "million|millionen|mio", 9: "milliarde|milliarden|mrd"},
     "th": {1: "สิบ", 2: "ร้อย", 3: "พัน", 4: "หมื่น", 5: "แสน", 6: "ล้าน"},
     "zh": {1: "十", 2: "百", 3: "千|仟", 4: "万|萬", 8: "亿|億", 12: "兆"},
+    "ko": {1: "십", 2: "백", 3: "천", 4: "만", 8: "억", 12: "조"},
 }
 """Powers of ten and their words, in lower case; mi and bi are no miles in Portuguese."""
 # "50k", "5k đồng"; in n = 3k and 2k + 1 it is an unknown.
@@ -61,11 +85,31 @@ _THOUSANDS = re.compile(
     r"(?<![\w.,^\\{=+\-*/(])(?<![=+\-*/(]\s)(\d{2,3}(?:[.,]\d)?|\d(?:[.,]\d)?(?=k\s?(?:đ|₫|VN|vn)))k"
     r"(?![\w^])(?!\s?[\\+*/=^(<>-])"
 )
-"""The thousand of Vietnamese prices."""
+_PRICED_IN_K = frozenset(("vi", "id", "ms", "tl"))
+"""Languages whose prices are written in `k`."""
+# "Rp25k", "\$299K": beside a currency it is a thousand in every language; "$3k$" is a formula.
+_PRICE_IN_K = re.compile(
+    rf"(?P<sign>(?:{CURRENCY}|\\\$)\.?\s?)(?P<number>\d{{1,3}}(?:[.,]\d{{1,2}})?)[kK](?![\w^])"
+)
+# "P" of "P1,299", the peso.
+_PESO = re.compile(r"(?<![\w\\$.(,])P(?=\d\d|\d,\d{3})")
+_HALF_OF_SCALE = {
+    "vi": ("", r"\s?rưỡi"),
+    "th": ("", r"\s?ครึ่ง"),
+    "pt": ("", r"\se\smei[oa]"),
+    "es": ("", r"\sy\smedi[oa]"),
+    "fr": ("", r"\set\sdemie?"),
+    "tl": ("", r"\sat\skalahati"),
+    "id": (r"setengah\s", ""),
+    "ms": (r"setengah\s", ""),
+}
+"""Half of a scale word, in front of it or behind: 2 setengah juta and 2 triệu rưỡi are 2500000."""
 _LANGUAGE_OF = {"ja": "zh"}
-_DENSE = frozenset({"th", "zh"})
-"""Languages without blanks between words."""
-_PRODUCTS = frozenset({"th", "zh", "es", "pt"})
+_TENTHS = frozenset({"th", "zh"})
+"""Languages in which a last digit counts tenths of the scale word in front of it: 1万2."""
+_DENSE = _TENTHS | {"ko"}
+"""Languages whose scale words are glued to what follows."""
+_PRODUCTS = frozenset({"th", "zh", "ko", "es", "pt"})
 """Languages in which scale words multiply: 十万, สิบล้าน, mil millones."""
 _AND = {"en": "and", "id": "dan", "ms": "dan", "vi": "và", "pt": "e", "es": "y", "tl": "at"}
 _START = r"(?<![\w.,^\\{])"
@@ -134,33 +178,78 @@ def plain_amounts(text: str, language: str = "en") -> str:
         text = _MACHINE.sub(_written_out, text)
     if "10" in text:
         text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", text)
-    if not text.isascii():
-        text = _BLANKS.sub(" ", text)
+    text = _plain_separators(text, language)
     if writes_comma(language):
         text = _BARE_COMMA.sub("0,", text)
     if _HAS_CAPITALS.search(text) and _HAS_CODE.search(text):
         text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
     base = _base(language)
+    if base == "tl" and "P" in text:
+        text = _PESO.sub("PHP ", text)
     text = _scaled(text, base, language)
     for pattern, parts, is_money in _pairs(base) if _two_units(base).search(text) else ():
         text = pattern.sub(functools.partial(_pair, parts, is_money, language), text)
     return text
 
 
+def _plain_separators(text: str, language: str) -> str:
+    """Write blanks and separators as a language has them, and nothing for small change of zero."""
+    if not text.isascii():
+        text = _BLANKS.sub(" ", text)
+        decimal = "," if writes_comma(language) else "."
+        text = _ARABIC.sub(lambda m: "" if m[0] == "٬" else decimal, text)
+    if re.search("[-–—]", text):
+        text = _NO_CHANGE.sub("", text)
+    if text.count(",") > 1:
+        text = _LAKHS.sub(functools.partial(_lakhs, language), text)
+    return text
+
+
 def _scaled(text: str, base: str, language: str) -> str:
     """Write out the scale words of a text."""
     scales, folded = _scales(base), text.casefold()
-    if base == "vi" and "k" in folded:
-        text = _THOUSANDS.sub(_thousands, text)
+    if "k" in folded:
+        if base in _PRICED_IN_K:
+            text = _THOUSANDS.sub(lambda m: _thousands(m[1], language) or m[0], text)
+        text = _PRICE_IN_K.sub(
+            lambda m: f"{m['sign']}{_thousands(m['number'], language) or m['number'] + 'k'}", text
+        )
     if scales is None or not any(word in folded for word in scales[2]):
         return text
     amount, part, words = scales
+    if (half := _half_of_scale(base)) and half.search(text):
+        text = half.sub(functools.partial(_and_a_half, language), text)
     return amount.sub(functools.partial(_sum, part, words, language), text)
 
 
-def _thousands(match: re.Match[str]) -> str:
-    value = _value(match[1], "vi")
-    return match[0] if value is None else _digits(value * 1000, "vi")
+def _thousands(number: str, language: str) -> str:
+    """Return a thousand times a number; '' if it is none."""
+    value = _value(number, language)
+    return "" if value is None else _digits(value * 1000, language)
+
+
+def _lakhs(language: str, match: re.Match[str]) -> str:
+    """Remove the separators of India: without a sign only in its languages, else it is a list."""
+    if match["sign"] is None and _base(language) not in _INDIAN:
+        return match[0]
+    return f"{match['sign'] or ''}{match['number'].replace(',', '')}"
+
+
+@functools.cache
+def _half_of_scale(language: str) -> re.Pattern[str] | None:
+    """Match an integer with a scale word and half of that."""
+    if language not in _HALF_OF_SCALE:
+        return None
+    forms = "|".join(_SCALES[language].values())
+    before, behind = _HALF_OF_SCALE[language]
+    return re.compile(
+        rf"(?<![\w.,])(?P<number>\d{{1,3}})\s?{before}(?P<scale>{forms}){behind}", re.IGNORECASE
+    )
+
+
+def _and_a_half(language: str, match: re.Match[str]) -> str:
+    value = Fraction(int(match["number"]) * 2 + 1, 2)
+    return f"{_digits(value, language)} {match['scale']}"
 
 
 def written_out(text: str) -> str:
@@ -199,7 +288,8 @@ def _digits(value: Fraction, language: str = "en") -> str:
 
 
 def _before(match: re.Match[str]) -> str:
-    code = match["code"] or SIGNED_DOLLARS[match["dollar"]]
+    # "Rs" is read here alone, since rs behind a number is a product.
+    code = {"Rs": "INR"}.get(match["code"], match["code"]) or SIGNED_DOLLARS[match["dollar"]]
     return f"{code} "
 
 
@@ -219,6 +309,8 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
     joint = rf",?\s{{0,2}}(?:(?:{_AND.get(language, 'and')})\s)?"
     also = rf"(?:{_AND[language]}\s)?" if language in ("pt", "es") else ""  # 2 mil e 500
     rest = rf"[零〇]?{_NUMBER}" if dense else rf"\s{also}\d{{3}}(?:[.,]\d{{3}})*"
+    if language == "ko":  # 1만 2,500원; in 1만 2024년 it is another number
+        rest = rf"\s?{_NUMBER}(?=\s?원)"
     next_sign = "[0-9a-z^]" if dense else r"[\w^]"
     glued = rf"{_NUMBER}(?:{word})\d{{1,3}}(?![\w.,])|" if language == "vi" else ""  # 1tr2
     amount = (
@@ -242,7 +334,7 @@ def _sum(
             return match[0]
         if place and not scales and language.startswith("vi") and " " not in match[0]:
             value = value * last / 10 ** len(number)  # 1tr2 is 1,200,000
-        elif place and not scales and not zero and _base(language) in _DENSE and len(number) == 1:
+        elif place and not scales and not zero and _base(language) in _TENTHS and len(number) == 1:
             value = value * last / 10  # 1万2 is 12,000
         if value * factor >= last:
             return match[0]

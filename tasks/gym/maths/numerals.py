@@ -176,7 +176,7 @@ _COMMA = re.compile(
 # Money is never written with three decimals.
 _MONEY = re.compile(
     rf"(?P<before>(?:Rp\.?|IDR|VND|R\\?\$|BRL|€)\s*)?(?<![\d.,])"
-    rf"(?:(?P<comma>\d{{1,3}}(?:\.\d{{3}})+(?:,\d{{1,2}})?|\d+,\d{{1,2}})|"
+    rf"(?:(?P<comma>\d{{1,3}}(?:\.\d{{3}})+(?:,\d{{1,2}})?|(?:{_SPACED}|\d+),\d{{1,2}})|"
     rf"(?P<point>\d{{1,3}}(?:,\d{{3}})+(?:\.\d{{1,2}})?)){_END}(?P<after>\s*(?:₫|đ|€|VND|VNĐ|đồng)(?!\w))?"
 )
 # ",89", as databases of Latin America and Europe export 0.89.

@@ -10,8 +10,9 @@ RADIAN = frozenset({"radian"})
 _SCALE_WORDS = {
     10**3: "thousand ribu nghìn ngàn mil mille tausend พัน 千",
     10**4: "หมื่น 万 萬",
-    10**5: "แสน lakh",
+    10**5: "แสน lakh lakhs",
     10**6: "million millions juta triệu millón millones milhão milhões million millionen ล้าน 百万",
+    10**7: "crore crores",
     10**8: "亿 億",
     10**9: "billion billions miliar milyar tỷ tỉ bilhão bilhões milliard milliards milliarde",
     10**12: "trillion trillions triliun",

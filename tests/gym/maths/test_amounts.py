@@ -136,3 +136,64 @@ def test_long_texts_take_linear_time(text: str, language: str) -> None:
     plain_amounts(text * (100_000 // len(text)), language)
 
     assert time.process_time() - start < 1
+
+
+def test_what_stands_for_no_small_change_is_no_second_number(problem) -> None:
+    cells = [
+        ("id", "Jadi Budi membayar {}.", "Rp12.345,-", "12345", "345"),
+        ("de", "Die Antwort ist {}.", "12.345,\u2013 Euro", "12345", "345"),
+        ("th", "คำตอบ: {}", "1,299.-", "1299", "299"),
+        ("en", "The answer is {}.", "Rs.1,500/-", "1500", "500"),
+    ]
+
+    assert [] == misread(problem, cells)
+    assert score(problem, "id", "Rp12.345,-", "Jawaban: 12345") == 1.0
+    assert score(problem, "en", "(12,-x)", "\\boxed{(12,-x)}") == 1.0
+    assert score(problem, "en", "(3,-1)", "\\boxed{3}") == 0.0
+
+
+def test_thousands_are_those_of_the_country(problem) -> None:
+    cells = [
+        ("hi", "उत्तर: {}", "1,25,000", "125000", "1"),
+        ("en", "The answer is {}.", "\u20b91,25,000", "125000", "1"),
+        ("en", "The answer is {}.", "Rs. 1.5 crore", "15000000", "1.5"),
+        ("ar", "الجواب: {}", "١٬٥٠٠ ريال", "1500", "500"),
+        ("fa", "پاسخ: {}", "۲٬۵۰۰٫۵", "2500.5", "500.5"),
+        ("ko", "정답: {}", "1만 2천 원", "12000", "1"),
+        ("ko", "정답은 {}입니다.", "1만 2,500원", "12500", "1"),
+        ("fr", "La réponse est {}.", "1 411,50 €", "1411.5", "411.5"),
+        ("tl", "Ang kabuuan ay {}.", "P1,299", "1299", "299"),
+    ]
+
+    assert [] == misread(problem, cells)
+    assert score(problem, "fr", "1 411,50 €", "Réponse : 1411,50") == 1.0
+    # Without a sign of rupees it is a list in English, and beside an r no currency.
+    assert score(problem, "en", "(12,34,567)", "\\boxed{(12,34,567)}") == 1.0
+    assert score(problem, "en", "2rs", "\\boxed{2}") == 0.0
+
+
+def test_half_of_a_scale_word_and_k_beside_a_currency_count(problem) -> None:
+    cells = [
+        ("vi", "Đáp số: {}", "2 triệu rưỡi", "2500000", "2000000"),
+        ("id", "Jawaban: {}", "2 setengah juta", "2500000", "2000000"),
+        ("pt", "Resposta: {}", "2 milhões e meio", "2500000", "2000000"),
+        ("es", "Respuesta: {}", "2 millones y medio", "2500000", "2000000"),
+        ("fr", "Réponse : {}", "2 millions et demi", "2500000", "2000000"),
+        ("th", "คำตอบ: {}", "2 ล้านครึ่ง", "2500000", "2000000"),
+        ("id", "Jawaban: {}", "Rp25k", "25000", "25"),
+        ("en", "Answer: {}", "\u20ac25K", "25000", "25"),
+    ]
+
+    assert [] == misread(problem, cells)
+    assert score(problem, "en", "25k", "$25k$") == 1.0
+    assert score(problem, "en", "25000", "$25k$") == 0.0
+
+
+def misread(problem, cells: Iterable[tuple[str, str, str, str, str]]) -> list[str]:
+    """Return the amounts whose value is refused, or of which another one is paid."""
+    return [
+        amount
+        for language, sentence, amount, value, other in cells
+        if score(problem, language, value, sentence.format(amount)) != 1.0
+        or score(problem, language, other, sentence.format(amount)) != 0.0
+    ]
