@@ -60,9 +60,19 @@ _MAGIC = {
 """First bytes of compressed files."""
 _FORMATS = {
     b"PAR1": "a Parquet file: let its name end in .parquet",
-    b"\xd0\xcf\x11\xe0": "a workbook of Excel before 2007. Save it as .xlsx",
+    b"\xd0\xcf\x11\xe0": "a workbook with a password, or of Excel before 2007. Save it as .xlsx",
+    b"\xfd7zXZ": "compressed with xz. Unpack it first",
+    b"7z\xbc\xaf": "an archive of 7-Zip. Unpack it first",
+    b"SQLite format 3": "a database. Export a table of it as CSV",
+    b"%PDF": "a PDF document. Export the table that it was made from",
+    b"ARROW1": "a file of Arrow. Write it as Parquet",
+    b"FEA1": "a file of Feather. Write it as Parquet",
 }
 """First bytes of what is read under another name, or can be."""
+_BINARY = {_PARQUET: (b"PAR1", b"PARE"), _WORKBOOK: (b"PK",)}
+"""First bytes of the files that are no text; `PARE` is encrypted."""
+# "<!DOCTYPE html>", "<?xml", "<table><tr>", "<rss version=...>"; no header as "<title>,<kind>".
+_PAGE = re.compile(rb"\s*<(?:!|\?|html\b|[a-z][\w:.-]*(?:\s[^<>]*)?>\s*(?:<|$))", re.IGNORECASE)
 
 
 _REMEDIES = {
@@ -330,17 +340,23 @@ def check_readable(path: Path) -> None:
     try:
         if is_pointer(path):
             raise DataError(f"{path} is a pointer of Git LFS and not the file: git lfs pull")
-        if _kind(path) not in (_PARQUET, _WORKBOOK):
-            with open_bytes(path) as stream:
-                start = stream.read(_ENCODING_SAMPLE)
-            if problem := _other_format(start) or other_encoding(start):
-                raise DataError(f"{path} is {problem}")
-            if _kind(path) == ".jsonl" and (problem := _other_json(start)):
-                raise DataError(f"{path} is {problem}")
+        with open_bytes(path) as stream:
+            start = stream.read(_ENCODING_SAMPLE)
+        if problem := _other_contents(start, _kind(path)):
+            raise DataError(f"{path} is {problem}")
         if problem := _repeated_column(_columns(path)):
             raise DataError(f"{path} has {problem}. Rename or remove one")
     except (pa.ArrowException, OSError, EOFError) as error:
         raise DataError(f"{path} cannot be read: {error}. Replace the file.") from error
+
+
+def _other_contents(start: bytes, kind: str) -> str:
+    """Say that a file is none of its kind, or in another encoding; '' if it may be one."""
+    if kind in _BINARY:
+        return "" if start.startswith(_BINARY[kind]) else _other_format(start)
+    if problem := _other_format(start) or other_encoding(start):
+        return problem
+    return _other_json(start) if kind == ".jsonl" else _json_as_table(start)
 
 
 def _other_format(start: bytes) -> str:
@@ -353,7 +369,7 @@ def _other_format(start: bytes) -> str:
         return known
     if b"\0" in start.partition(b"\n")[0] and not other_encoding(start):
         return "no text, as its first line has bytes that are no letters. Export it as CSV or JSON"
-    is_page = re.match(rb"\s*<(?:!doctype html|html|\?xml)\b", start, re.IGNORECASE)
+    is_page = _PAGE.match(start)
     return "a web page or XML, as a failed download leaves it. Download it again" if is_page else ""
 
 
@@ -362,11 +378,31 @@ def _other_json(start: bytes) -> str:
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text[:1] == b"[":
         return "one JSON list and not an object a line. Convert it: jq -c '.[]'"
+    if text and not re.search(rb"^[\s\x1e]*[{\"]", text, re.MULTILINE):
+        return "no JSON, as no line begins an object. A table's name ends in .csv or .tsv"
     first, _, others = text.partition(b"\n")
+    if _has_two_objects(first):
+        return "of objects that no line end divides. Convert it: jq -c ."
     if first.rstrip().endswith(b"},") and others.strip():
         return "of objects that commas divide. Remove these: sed 's/,[[:space:]]*$//'"
     is_split = first.strip() == b"{" and others.strip()
     return "one JSON object over several lines. Convert it: jq -c ." if is_split else ""
+
+
+def _json_as_table(start: bytes) -> str:
+    """Say that a table's first line is an object or a list of JSON; '' if it is not."""
+    first = start.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0].rstrip()
+    is_json = first in (b"[", b"{") or first.startswith((b'{"', b'[{"'))
+    return "JSON and no table: let its name end in .jsonl" if is_json else ""
+
+
+def _has_two_objects(line: bytes) -> bool:
+    text = line.decode(errors="replace")
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return text[end:].lstrip().startswith("{")
 
 
 def _columns(path: Path) -> Sequence[str]:

@@ -345,6 +345,15 @@ def test_quotes_that_a_backslash_escapes_say_how_to_export_them(tmp_path: Path):
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', "is one JSON list .* jq -c '.\\[\\]'"),
         ("a.jsonl", b'{"a": 1},\n{"a": 2}\n', "is of objects that commas divide.* sed"),
         ("a.jsonl", b'{\n "a": 1\n}\n', "is one JSON object over several lines.* jq -c [.]"),
+        ("a.jsonl", b'{"a": 1}{"a": 2}', "is of objects that no line end divides.* jq -c [.]"),
+        ("a.jsonl", b"a,b\n1,2\n", "no line begins an object. A table's name ends in .csv"),
+        ("a.csv", b'{"a": 1}\n{"a": 2}\n', "is JSON and no table: let its name end in .jsonl"),
+        ("a.csv", b"<table><tr><td>a</td></tr></table>", "is a web page or XML"),
+        ("a.tsv", b'<rss version="2.0"><channel></channel></rss>', "is a web page or XML"),
+        ("a.csv", b"%PDF-1.7\n", "is a PDF document"),
+        ("a.csv", b"\xfd7zXZ\x00\x00", "is compressed with xz. Unpack it first"),
+        ("a.parquet", b"ARROW1\0\0", "is a file of Arrow. Write it as Parquet"),
+        ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a workbook with a password"),
     ],
 )
 def test_a_file_in_another_form_than_its_name_says_is_named_with_its_remedy(
@@ -363,13 +372,16 @@ def test_a_file_in_another_form_than_its_name_says_is_named_with_its_remedy(
         ("utf-16-le", "UTF-16LE"),
         ("utf-16-be", "UTF-16BE"),
         ("utf-32", "UTF-32"),
+        ("iso2022_jp", "ISO-2022-JP"),
+        ("iso2022_kr", "ISO-2022-KR"),
     ],
 )
 def test_a_file_of_another_encoding_is_named_with_the_command_that_converts_it(
     tmp_path: Path, encoding: str, name: str
 ):
     path = tmp_path / "rows.csv"
-    path.write_text("title,price\nSchöne Hüte für Männer,3\n", encoding=encoding)
+    title = {"iso2022_jp": "赤い靴", "iso2022_kr": "빨간 신발"}.get(encoding, "Schöne Hüte")
+    path.write_text(f"title,price\n{title},3\n" * 3, encoding=encoding)
 
     with pytest.raises(
         DataError, match=f"rows.csv is {name}. Convert it: iconv -f {name} -t UTF-8"
@@ -407,6 +419,28 @@ def test_an_encoding_that_no_byte_tells_is_named_with_a_line_of_it_and_no_comman
     assert "iconv" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("page", "title"), [("cp1251", "красный чайник"), ("cp1250", "żółte buty"), ("cp437", "São")]
+)
+def test_letters_that_were_encoded_twice_are_named_whatever_the_code_page(
+    tmp_path: Path, page: str, title: str
+):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"title\n{title.encode().decode(page)}\n")
+
+    with pytest.raises(DataError, match=f"encoded twice: .* was {title!r}"):
+        check_readable(path)
+    path.write_text(f"title\n{title}\n")
+    check_readable(path)
+
+
+def test_an_object_with_braces_in_its_text_is_one_object(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"a": "} {", "b": '}{"'}) + "\n<title>,<kind>\n")
+
+    check_readable(path)
+
+
 def test_letters_that_were_encoded_twice_are_named_with_what_they_were(tmp_path: Path):
     path = tmp_path / "rows.csv"
     titles = ["tênis São Paulo", "calção verão", "pão de açúcar", "plain shoe"]
@@ -423,7 +457,7 @@ def test_letters_that_were_encoded_twice_are_named_with_what_they_were(tmp_path:
     [
         (b"PAR1\x15\x04", "let its name end in .parquet"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Save it as .xlsx"),
-        (b"SQLite format 3\0", "no text, as its first line has bytes that are no letters"),
+        (b"SQLite format 3\0", "is a database. Export a table of it as CSV"),
         (b"Rar!\x1a\x07\x01\0", "no text, as its first line has bytes that are no letters"),
         (b"\x80\x04\x95\0\0cpandas", "no text, as its first line has bytes"),
     ],

@@ -28,6 +28,14 @@ _ENCODINGS = (
 )
 """What spreadsheets and databases write beside UTF-8: the code pages of Windows, and others that
 are common in a country."""
+_READ_AS = ("cp1252", "latin-1", "cp1251", "cp1250", "cp1254", "cp437", "mac_roman")
+"""Code pages in which UTF-8 is read by mistake, and written again as the letters of its bytes."""
+_SEVEN_BITS = {
+    rb"\x1b\$[@B]|\x1b\([IJ]": "ISO-2022-JP",
+    rb"\x1b\$\)C": "ISO-2022-KR",
+    rb"\x1b\$\)[AG]": "ISO-2022-CN",
+}
+"""Escapes that switch the letters of seven bits, as old mail writes them."""
 _CANDIDATES = 5
 _LETTERS = 60
 """Most characters of a line that is shown."""
@@ -43,7 +51,7 @@ def other_encoding(start: bytes) -> str:
     Args:
         start: first bytes of the file.
     """
-    if name := _wide(start):
+    if name := _wide(start) or _with_escapes(start):
         return f"{name}. Convert it: iconv -f {name} -t UTF-8"
     text = start.decode("utf-8", errors="surrogateescape")
     lines = [len(_BROKEN.findall(line)) for line in text.splitlines()]
@@ -73,8 +81,13 @@ def _wide(start: bytes) -> str:
     return ""
 
 
+def _with_escapes(start: bytes) -> str:
+    """Name an encoding that is ASCII to the eye of a decoder; '' if it is none of these."""
+    return next((name for escape, name in _SEVEN_BITS.items() if re.search(escape, start)), "")
+
+
 def _twice_encoded(text: str) -> str:
-    """Say that lines are UTF-8 which was read as CP1252 and written again; '' if most are not."""
+    """Say that lines are UTF-8 which was read as another and written again; '' if most are not."""
     lines = [line for line in text.splitlines() if not line.isascii()]
     mended = [(line, one) for line in lines if (one := _read_once(line))]
     if len(mended) <= len(lines) / 2:
@@ -85,7 +98,7 @@ def _twice_encoded(text: str) -> str:
 
 def _read_once(line: str) -> str:
     """Undo a second encoding; '' if there was none: other letters are hardly ever UTF-8 then."""
-    for name in ("cp1252", "latin-1"):
+    for name in _READ_AS:
         try:
             return line.encode(name).decode()
         except UnicodeError:
