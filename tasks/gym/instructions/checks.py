@@ -34,26 +34,41 @@ _RULE = r"[^\S\n]*(?:(?:-[^\S\n]*){3,}|(?:\*[^\S\n]*){3,})$"
 # *so*, not 2*3*4, nor \*so\*, which are signs as they stand.
 _SINGLE = re.compile(r"(?<![*\\])(?<!\d)\*(?![\s*])[^\n*]+(?<![\s\\])\*(?!\*)")
 _DOUBLE = re.compile(r"(?<!\\)\*\*(?![\s*])[^\n*]+(?<![\s\\])\*\*")
+# "- " and "* " in front of a paragraph.
+_BULLET = re.compile(r"^\s*[-*+]\s+")
+_QUOTES = "'\"\u2018\u2019\u201c\u201d\u00ab\u00bb"
+# Thai, Lao, Burmese, Khmer, Japanese, Chinese: words have no blanks between them.
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")
 
 
 def existence(text: str, arguments: Arguments) -> bool:
     """Say whether every keyword is in the text, inside a word or not."""
-    return all(word.casefold() in text.casefold() for word in arguments["keywords"])
+    folded = _folded(text)
+    return all(_folded(word) in folded for word in arguments["keywords"])
 
 
 def no_forbidden_words(text: str, arguments: Arguments) -> bool:
-    """Say whether no forbidden word is in the text as a whole word."""
-    return not any(
-        re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text, re.IGNORECASE)
-        for word in arguments["forbidden_words"]
-    )
+    """Say whether no forbidden word is in the text: as a whole word, if the script has blanks."""
+    folded = _folded(text)
+    return not any(_is_word(_folded(word), folded) for word in arguments["forbidden_words"])
+
+
+def _is_word(word: str, text: str) -> bool:
+    before = "" if _SPACELESS.match(word[:1]) else r"(?<![^\W_])"
+    after = "" if _SPACELESS.match(word[-1:]) else r"(?![^\W_])"
+    return re.search(f"{before}{re.escape(word)}{after}", text) is not None
+
+
+def _folded(text: str) -> str:
+    """Fold case and the composition of letters: a typed ê may be one sign or two."""
+    return unicodedata.normalize("NFC", text).casefold()
 
 
 def frequency(text: str, arguments: Arguments) -> bool:
     """Compare how often the keyword is in the text, inside words too."""
-    count = text.casefold().count(arguments["keyword"].strip().casefold())
+    count = _folded(text).count(_folded(arguments["keyword"].strip()))
     return arguments["relation"](count, arguments["frequency"])
 
 
@@ -89,13 +104,14 @@ def _first_word(text: str, arguments: Arguments) -> bool:
     paragraph = nth_paragraph(text, arguments)
     if paragraph is None:
         return False
-    first = re.split(r"[.,:;?!'\"*_]", paragraph.lstrip("'\"*_#> ").split(" ")[0], maxsplit=1)[0]
-    return first.lower() == arguments["first_word"].lower()
+    start = _folded(_BULLET.sub("", paragraph).lstrip(f"*_#>(`{_QUOTES} "))
+    first = re.escape(_folded(arguments["first_word"].strip()))
+    return re.match(rf"{first}(?![^\W_]|-)", start) is not None
 
 
 def placeholders(text: str) -> int:
-    """Count [placeholders]."""
-    return len(re.findall(r"\[[^\[\]\n]*\]", text))
+    """Count [placeholders]; a [link](of Markdown) is none."""
+    return len(re.findall(r"\[[^\[\]\n]*\](?!\()", text))
 
 
 def _postscript(text: str, arguments: Arguments) -> bool:
@@ -105,8 +121,9 @@ def _postscript(text: str, arguments: Arguments) -> bool:
 
 
 def starred_bullets(text: str) -> int:
-    """Count lines that start with one asterisk."""
-    return len(re.findall(rf"^(?!{_RULE})[^\S\n]*\*[^*\n].*$", text, re.MULTILINE))
+    """Count lines that start with one asterisk, which does not open an *emphasis*."""
+    starred = rf"^(?!{_RULE})[^\S\n]*\*(?!\S[^\n*]*\*)[^*\n].*$"
+    return len(re.findall(starred, text, re.MULTILINE))
 
 
 def bullets(text: str, arguments: Arguments) -> bool:
