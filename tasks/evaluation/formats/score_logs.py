@@ -5,6 +5,9 @@ Reads the folder of an evaluation (samples.parquet), and sample logs of lm-evalu
 models with a standard error each; the paired bootstrap and the sign test over items here tell
 smaller differences. Items are paired by the content of their document; whether a higher score is a
 better one is read from results_<date>.json beside a log, or known of the metric, or not said.
+
+Differs: of a perplexity that harness logs the log-likelihood and the length of each document, and
+reports that of the whole corpus; here each document has one, so that documents are paired.
 """
 
 import hashlib
@@ -12,7 +15,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
@@ -36,8 +39,12 @@ _LOWER_IS_BETTER = frozenset(
     {"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score"}
 )
 """As above: a lower score is better."""
+_OF_LENGTH = _LOWER_IS_BETTER - {"brier_score"}
+"""Metrics that are logged as a pair of log-likelihood in nats and length."""
 _NO_METRICS = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter")
 """Keys of a sample before lm-eval 0.4.3, which did not list its metrics; all others are metrics."""
+_MOST_NATS = 700
+"""Above, a perplexity is no float."""
 Series = tuple[str, str]
 """Task and metric."""
 
@@ -52,6 +59,8 @@ class ScoreLog:
     """Series -> direction, where the harness wrote it down."""
     targets: dict[tuple[str, str], str] = field(default_factory=dict)
     """Task and item -> hash of what was right, where the harness wrote it down."""
+    unread: set[Series] = field(default_factory=set)
+    """Metrics of which an item has no score: of pairs of labels there is one for the whole task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +153,7 @@ def compare_scores(left: ScoreLog, right: ScoreLog) -> list[PairedScore]:
     if not paired:
         raise DataError(
             f"no item is scored on both sides: left has {_tasks(left)}, right {_tasks(right)}"
+            f"{_whole_only(left.unread & right.unread)}"
         )
     return paired
 
@@ -281,8 +291,9 @@ def _read_log(scores: ScoreLog, task: str, payload: bytes, where: str) -> None:
         for name, written in values.items():
             # A score that JSON has no type for, such as numpy.float32, is written as its text.
             is_text = isinstance(written, str) and "metrics" in row
-            value = _number(written) if is_text else written
+            value = _number(written) if is_text else _of_length(name, written)
             if not isinstance(value, bool | int | float):
+                scores.unread.add((task, name))
                 continue
             if not math.isfinite(value):
                 raise DataError(
@@ -295,6 +306,23 @@ def _read_log(scores: ScoreLog, task: str, payload: bytes, where: str) -> None:
             scores.items.setdefault((task, metric), {})[key] = float(value)
             if target := row.get("target_hash"):
                 scores.targets[task, key] = str(target)
+
+
+def _of_length(metric: str, written: object) -> object:
+    """Return the perplexity of a document, or its bits per byte; what is logged otherwise as it is.
+
+    Of the last word of a text (lambada) `perplexity` is its log-likelihood alone.
+    """
+    match written if metric in _OF_LENGTH else None:
+        case [int() | float() as loglikelihood, int() | float() as length] if length > 0:
+            nats = -loglikelihood / length
+        case int() | float() as loglikelihood if metric == "perplexity" and loglikelihood <= 0:
+            nats = -loglikelihood
+        case _:
+            return written
+    if metric == "bits_per_byte":
+        return nats / math.log(2)
+    return math.exp(nats) if nats < _MOST_NATS else math.inf
 
 
 def _number(text: object) -> float | None:
@@ -353,3 +381,9 @@ def _task_of(name: str) -> str:
 
 def _tasks(scores: ScoreLog) -> str:
     return ", ".join(f"{task} ({metric})" for task, metric in sorted(scores.items)) or "nothing"
+
+
+def _whole_only(metrics: Collection[Series]) -> str:
+    """Name the metrics that have no score of an item; '' if there are none."""
+    names = ", ".join(f"{task} ({metric})" for task, metric in sorted(metrics))
+    return f"; {names}: no score of each item, only one of the whole task" if names else ""

@@ -1,6 +1,7 @@
 """Two evaluations, item by item."""
 
 import json
+import math
 
 import pytest
 
@@ -198,3 +199,36 @@ def test_documents_of_which_something_else_is_right_are_not_compared(tmp_path):
 
     with pytest.raises(DataError, match="t: 1 of 2 shared documents have another target"):
         compare_scores(*(read_scores(str(path)) for path in paths))
+
+
+def test_a_perplexity_is_that_of_each_document(tmp_path):
+    for side, loglikelihood in (("left", -8.0), ("right", -16.0)):
+        (tmp_path / side).mkdir()
+        scores = {
+            "word_perplexity": [loglikelihood, 4],
+            "bits_per_byte": [loglikelihood, 16],
+            "perplexity": loglikelihood,
+        }
+        lines = [{"doc_id": n, "doc": {"page": n}, "metrics": [*scores]} | scores for n in range(3)]
+        log = tmp_path / side / "samples_wikitext_2026-01-01T00-00-00.000001.jsonl"
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    bits, last_word, words = compare_scores(
+        read_scores(str(tmp_path / "left")), read_scores(str(tmp_path / "right"))
+    )
+
+    assert ("bits_per_byte", False) == (bits.metric, bits.higher_is_better)
+    assert bits.left == pytest.approx(0.5 / math.log(2))
+    assert (last_word.left, last_word.higher_is_better) == (pytest.approx(math.e**8), False)
+    assert (words.left, words.right) == (pytest.approx(math.e**2), pytest.approx(math.e**4))
+
+
+def test_a_metric_of_a_whole_task_is_named_when_nothing_else_is_there(tmp_path):
+    for side in ("left", "right"):
+        (tmp_path / side).mkdir()
+        line = {"doc_id": 0, "doc": {"page": 0}, "metrics": ["mcc"], "mcc": [1, 0]}
+        log = tmp_path / side / "samples_cola_2026-01-01T00-00-00.000001.jsonl"
+        log.write_text(json.dumps(line) + "\n")
+
+    with pytest.raises(DataError, match=r"cola \(mcc\): no score of each item"):
+        compare_scores(read_scores(str(tmp_path / "left")), read_scores(str(tmp_path / "right")))
