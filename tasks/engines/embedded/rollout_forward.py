@@ -50,6 +50,7 @@ class DecoderForward:
         """Half of what is rotated, which may be a part of a head."""
         self._scale = self._head_dim**-0.5
         self._num_groups = self._layers[0].heads[1]
+        self._rope_table = torch.empty(0), torch.empty(0)
         self.refresh()
         if code := code_of(model.config.to_dict()):
             self._require_agreement(code.partition("@")[0])
@@ -153,7 +154,7 @@ class DecoderForward:
         position_B = position_B.to(self.device)
         rows_B = torch.arange(count, device=self.device)
         hidden_BH = self._model.model.embed_tokens(token_B.to(self.device))
-        rope = self._rope(hidden_BH, position_B)
+        rope = self._rope_at(hidden_BH, position_B, width)
         seen_BT = torch.arange(width, device=self.device) <= position_B[:, None]
         bias_BT = torch.zeros(seen_BT.shape, device=self.device).masked_fill_(~seen_BT, -torch.inf)
         routes = []
@@ -162,7 +163,7 @@ class DecoderForward:
             keys_STGD[rows_B, position_B] = key_BGD
             values_STGD[rows_B, position_B] = value_BGD
             # The query heads of one key head are laid out as the tokens of a longer query.
-            grouped = query_BAD.unflatten(1, (self._num_groups, -1))
+            grouped = query_BAD.view(count, self._num_groups, -1, self._head_dim)
             # Two products: for one query torch's fused kernel is not faster.
             scores = grouped @ keys_STGD[:count, :width].permute(0, 2, 3, 1)
             weights = (scores.float() * self._scale + bias_BT[:, None, None]).softmax(dim=3)
@@ -172,6 +173,16 @@ class DecoderForward:
             if experts_BK is not None:
                 routes.append(experts_BK.to(torch.uint8))
         return self.logits(self._model.model.norm(hidden_BH)), _stacked(routes, count)
+
+    def _rope_at(
+        self, hidden_BH: torch.Tensor, position_B: torch.Tensor, width: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """`_rope` of single positions below `width`, from a table: it depends on nothing else."""
+        if width > len(self._rope_table[0]):
+            positions_T = torch.arange(2 * width, device=self.device)
+            self._rope_table = self._rope(hidden_BH, positions_T)
+        cos_T1D, sin_T1D = self._rope_table
+        return cos_T1D.index_select(0, position_B), sin_T1D.index_select(0, position_B)
 
     def _rope(
         self, hidden_MH: torch.Tensor, position_M: torch.Tensor
@@ -197,9 +208,18 @@ class _Layer:
         )
         """Rotations of queries, and of keys and values."""
         self.block = layer.mlp if hasattr(layer.mlp, "experts") else None
+        # Looked up once: a module raises an error for every name that it does not have.
+        self._beside = getattr(self.block, "beside_experts", None)
+        """Those of a family of a user's own."""
+        self._shared = getattr(self.block, "shared_experts", None)
+        self._gated_shared = getattr(self.block, "shared_expert", None)
+        """That of Qwen2-MoE, whose gate is per token."""
 
     def join(self) -> None:
         """Fuse the weights of queries, keys and values: one matmul instead of three."""
+        if self.block is not None:
+            self._gate_up = self.block.get_parameter("experts.gate_up_proj")
+            self._down = self.block.get_parameter("experts.down_proj")
         attention = self._attention
         parts = (attention.q_proj, attention.k_proj, attention.v_proj)
         weights: list[torch.Tensor] = [part.weight for part in parts]
@@ -224,7 +244,7 @@ class _Layer:
         queries, groups = self.heads
         normed_MH = self._layer.input_layernorm(hidden_MH)
         joined = functional.linear(normed_MH, self._weight, self._bias)
-        joined = joined.unflatten(1, (queries + 2 * groups, -1))
+        joined = joined.view(len(joined), queries + 2 * groups, self.head_dim)
         turned, value = joined.split([queries + groups, groups], dim=1)
         if self._norm_weight is not None:
             wide = turned.float()
@@ -252,23 +272,21 @@ class _Layer:
         # A router in fp32 gives gates in fp32, whatever the precision of the experts.
         _, gates_MK, experts_MK = router(normed_MH.to(router.weight.dtype))
         gates_MK = gates_MK.to(normed_MH.dtype)
-        gate_up = self.block.get_parameter("experts.gate_up_proj")
-        down = self.block.get_parameter("experts.down_proj")
         added_MH = through_experts(
             normed_MH,
             gates_MK,
             experts_MK,
-            len(down),
-            gate_up=lambda rows, ends: grouped(rows, gate_up, ends),
-            down=lambda rows, ends: grouped(rows, down, ends),
+            len(self._down),
+            gate_up=lambda rows, ends: grouped(rows, self._gate_up, ends),
+            down=lambda rows, ends: grouped(rows, self._down, ends),
         )
-        if hasattr(self.block, "beside_experts"):  # of a family of one's own
-            added_MH = added_MH + self.block.beside_experts(normed_MH, gates_MK, experts_MK)
-        if hasattr(self.block, "shared_experts"):
-            added_MH = added_MH + self.block.shared_experts(normed_MH)
-        elif hasattr(self.block, "shared_expert"):  # Qwen2-MoE, whose gate is per token
+        if self._beside is not None:
+            added_MH = added_MH + self._beside(normed_MH, gates_MK, experts_MK)
+        if self._shared is not None:
+            added_MH = added_MH + self._shared(normed_MH)
+        elif self._gated_shared is not None:
             opening_M1 = torch.sigmoid(self.block.shared_expert_gate(normed_MH))
-            added_MH = added_MH + opening_M1 * self.block.shared_expert(normed_MH)
+            added_MH = added_MH + opening_M1 * self._gated_shared(normed_MH)
         return hidden_MH + added_MH, experts_MK
 
 

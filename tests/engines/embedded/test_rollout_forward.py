@@ -47,6 +47,23 @@ def test_a_dense_model_computes_the_same_and_has_no_routes(tiny_dense):
     assert 2 * 2 * 16 * 4 * model.config.num_key_value_heads == DecoderForward(model).cache_bytes
 
 
+@torch.inference_mode()
+def test_decoding_computes_the_angles_of_a_position_once_and_to_the_same_bit(tiny_moe):
+    model = load_model(tiny_moe)
+    rotary = model.model.rotary_emb
+    calls = []
+    rotary.register_forward_hook(lambda *_: calls.append(1))
+
+    prefill_and_decode(model, torch.zeros(5, 12, dtype=torch.int64))
+
+    assert 2 == len(calls)  # of the prefill, and of the table for four passes of decoding
+    like = torch.zeros(1, 1)
+    table_TD = torch.stack(rotary(like, torch.arange(2 * 97)[None]))[:, 0]
+    for position in (0, 1, 5, 96, 193):
+        alone_D = torch.stack(rotary(like, torch.tensor([[position]])))[:, 0, 0]
+        assert torch.equal(alone_D, table_TD[:, position])
+
+
 def prefill_and_decode(model, tokens_PT):
     """Logits and routes of 12 tokens: eight prefilled, four decoded."""
     forward = DecoderForward(model)
