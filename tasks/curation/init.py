@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import cast
+from unicodedata import combining, normalize
 
 import yaml
 
@@ -34,6 +35,7 @@ from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, h
 from tasks.errors import DataError, SettingsError
 from tasks.formats.delimited import is_delimited
 from tasks.platform.tables import Screen
+from tasks.store.files import sha256_bytes
 
 MOST_ROWS = 100_000
 """Rows that are looked at: a label that is rarer is quarantined as `unknown_option`."""
@@ -52,6 +54,9 @@ _READ_ANYTHING = (
 """Adapters that read tables of another meaning, too: input and target, description, problem."""
 NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
 SHOWN = 3
+_LONGEST_NAME = 58
+"""Characters of a source's name, of 64, beside `table_`."""
+_LONGEST_RELEASE = 200
 FIRST_ROWS = 4000
 """Rows of each table in a first run, which takes minutes."""
 FIRST_RUN = """\
@@ -297,6 +302,7 @@ def write_drafts(
         if one.mapping and one.file:
             one.file.write_text(mapping_text(one.mapping, one.table))
     domains = list(dict.fromkeys(domain for one in drafts for domain in _domains(one)))
+    settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(settings_text(drafts, domains, settings))
     files = ", ".join(str(file) for file in [*(one.file for one in drafts if one.file), settings])
     console.print(f"Wrote {files}. Correct what is guessed wrongly, then:")
@@ -395,13 +401,22 @@ def _beside(settings: Path, file: Path) -> str:
 
 def _release(settings: Path) -> str:
     """Name a model after the file of its settings, in the form that a registry takes."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", settings.stem).strip("-.") or "model"
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", _plain(settings.stem))
+    return name.strip("-.")[:_LONGEST_RELEASE] or "model"
 
 
 def _name(path: Path) -> str:
     """Name a source after its file, in the form that mappings ask for."""
-    stem = re.sub(r"[^a-z0-9]+", "_", path.name.partition(".")[0].lower()).strip("_")
-    return stem if stem[:1].isalpha() else f"table_{stem}"
+    stem = _plain(path.name.partition(".")[0]).lower()
+    stem = re.sub(r"[^a-z0-9]+", "_", stem).strip("_")[:_LONGEST_NAME]
+    if stem[:1].isalpha() and stem not in ADAPTERS:
+        return stem
+    return f"table_{stem or sha256_bytes(path.name.encode())[:8]}"
+
+
+def _plain(text: str) -> str:
+    """Write letters without their accents: café is cafe."""
+    return "".join(one for one in normalize("NFKD", text) if not combining(one))
 
 
 class _Blocks(yaml.SafeDumper):

@@ -906,3 +906,109 @@ def test_a_table_that_is_mostly_unread_says_so_before_its_columns_are_judged(tmp
 
     with pytest.raises(SettingsError, match="29 of 30 rows cannot be read: not_json"):
         draft(tmp_path / "rows.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("question", "form", "language"),
+    [
+        ("Berapa harga barang {} dengan ongkos kirim ke kota saya?", "Rp12.{},-", "id"),
+        ("Berapa harga barang {} dengan ongkos kirim ke kota saya?", "{} ribu", "id"),
+        ("第{}件商品含运费多少钱?", "{}元", ""),
+        ("第{}件商品含运费多少钱?", "\uffe51,{}", ""),
+        ("สินค้าชิ้นที่ {} รวมค่าส่งราคาเท่าไร", "1,{} บาท", ""),
+        ("Món hàng {} kể cả phí vận chuyển giá bao nhiêu vậy?", "{}k", ""),
+        ("Món hàng {} kể cả phí vận chuyển giá bao nhiêu vậy?", "1.{} đồng", ""),
+        ("Combien coûte l'article {} avec la livraison dans ma ville ?", "1 {},50 €", ""),
+        ("How much is item {} with shipping to my city?", "Rs. 1,{}/-", ""),
+    ],
+)
+def test_prices_as_markets_write_them_are_verified(question: str, form: str, language: str):
+    rows = [
+        {"question": question.format(number), "answer": form.format(200 + number)}
+        for number in range(60)
+    ]
+
+    mapping = guess_mapping("prices", rows, language=language).mapping
+
+    assert ("final_answer", {"value": "{answer}"}) == (mapping.verifier, mapping.answer)
+
+
+@pytest.mark.parametrize("form", ["pen {}", "P{}", "{} apples", "${} off"])
+def test_what_has_a_number_is_no_price(form: str):
+    rows = [
+        {"question": f"What is in box {number} of the shelf?", "answer": form.format(number)}
+        for number in range(60)
+    ]
+
+    assert not guess_mapping("boxes", rows).mapping.verifier
+
+
+def test_a_price_that_its_language_does_not_read_is_refused():
+    rows = [{"question": f"How much is item {n} here?", "answer": f"{200 + n}k"} for n in range(60)]
+
+    with pytest.raises(DataError, match="200k, which is not read as one number in en"):
+        guess_mapping("prices", rows)
+
+
+def test_a_name_with_braces_is_said_to_have_them():
+    rows = [
+        {"title": f"red pen {n}", "category": ("a", "b")[n % 2], "x{0}": n, "\u200b": n % 3}
+        for n in range(60)
+    ]
+
+    guess = guess_mapping("pens", rows)
+
+    assert "category" == guess.label
+    assert "Not used, as no template can name what has braces: x{0}." in guess.remarks
+    assert not any("\u200b" in one for one in guess.remarks)
+    with pytest.raises(DataError, match=r"'x\{0\}', as it has braces\. Rename it"):
+        guess_mapping("pens", rows, label="x{0}")
+
+
+def test_a_code_for_no_language_voids_no_column():
+    rows = [
+        {"title": f"red pen {n}", "category": "ab"[n % 2], "lang": ("en", "id", "und", "?")[n % 4]}
+        for n in range(60)
+    ]
+
+    assert "{lang}" == guess_mapping("pens", rows).mapping.language
+
+
+PENS = "title,category\n" + "".join(f"red pen {n},{'ab'[n % 2]}\n" for n in range(12))
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "source", "release"),
+    [
+        ("gsm8k.csv", "s.yaml", "table_gsm8k", "s"),
+        ("sản phẩm.csv", "cà phê.yaml", "san_pham", "ca-phe"),
+        (f"{'x' * 90}.csv", "new/s.yaml", "x" * 58, "s"),
+    ],
+)
+def test_names_of_files_become_names_that_settings_take(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    settings: str,
+    source: str,
+    release: str,
+):
+    monkeypatch.chdir(tmp_path)
+    Path(table).write_text(PENS)
+
+    init([table, "--settings", settings])
+
+    assert release == drafted(tmp_path, settings)["release"]["name"]
+    assert source == drafted(tmp_path, f"{source}.yaml")["name"]
+
+
+def test_two_tables_of_names_in_another_script_are_two_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("产品.csv", "商品.csv"):
+        Path(name).write_text(PENS)
+
+    init(["产品.csv", "商品.csv", "--settings", "s.yaml"])
+
+    assert 2 == len(list(tmp_path.glob("table_*.yaml")))

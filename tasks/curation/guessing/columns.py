@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from tasks.algorithms.folding import visible
 from tasks.curation.readers.cells import Digits
 from tasks.curation.readers.missing import is_missing
-from tasks.gym.maths.units import CURRENCY
+from tasks.gym.maths.amounts import SCALE_WORDS
+from tasks.gym.maths.units import CURRENCY, MONEY
 
 # ruff: noqa: RUF001 - other scripts are the point
 
@@ -93,6 +95,13 @@ _AMOUNT = re.compile(
     rf".*\\[A-Za-z]+.*|\$[^$]+\$|{_DIGITS}(?:\s?%|/[1-9]\d*)?"
     rf"|{SIGN}\s?{_DIGITS}|{_DIGITS}\s?{SIGN}"
 )
+# "Rp12.345,-", "1,299 บาท", "1 411,50 €", "25 ribu", "299k", "1.5万元".
+PRICE = re.compile(
+    rf"(?:(?:{SIGN}|[￥＄￡￦]|Rs\.?|P(?=\d{{1,3}},\d{{3}}))\s?)?"
+    rf"(?P<number>{_DIGITS}(?:[ \u00a0\u202f']\d{{3}})*(?:[.,]\d+)?)(?:,[-\u2013\u2014]|[.:/]-)?"
+    rf"(?:\s?(?:{SCALE_WORDS}|[kK]))?(?:\s?(?:{MONEY}|VNĐ|[块塊圆圓]|руб)s?\.?)?"
+)
+"""A number with a currency, a scale word or what stands for no small change."""
 NUMBERED = re.compile(rf"{_DIGITS}(?!\w).*")
 """A text that begins with a number: "123 kg", "12 of them"."""
 # "4006381333931", of which all have one length.
@@ -180,7 +189,11 @@ class Column:
         """True for numbers, also with a currency, in per cent, for fractions and for formulas."""
         if self.is_number or not self.counts or self.is_free_text:
             return self.is_number
-        return self.share(_AMOUNT) >= MOSTLY
+        return self.share(_AMOUNT) >= MOSTLY or self._is_price
+
+    @property
+    def _is_price(self) -> bool:
+        return self.share(PRICE) >= MOSTLY
 
     @property
     def _is_code(self) -> bool:
@@ -207,7 +220,7 @@ class Column:
     @property
     def is_free_text(self) -> bool:
         """True if most rows have a text of their own, of several words."""
-        if self.is_number or len(self.counts) < HALF * self.total:
+        if self.is_number or self._is_price or len(self.counts) < HALF * self.total:
             return False
         words = sum(
             n * (len(value.split()) + len(_SPACELESS.findall(value)) / 2 / _FREE_WORDS)
@@ -231,13 +244,18 @@ def list_columns(rows: Sequence[Row], classes: Mapping[str, Sequence[str]]) -> l
         cells = [row.get(name, "") for row in flat]
         values = tuple(map(_text, cells))
         counts = Counter(filter(None, values))
-        if not counts or _NAMELESS.fullmatch(name) or set(name) & set("{}"):
+        if not counts or _NAMELESS.fullmatch(visible(name)) or has_braces(name):
             continue
         pairs = zip(cells, values, strict=True)
         is_typed = all(isinstance(cell, int | float | Digits) for cell, value in pairs if value)
         meanings = {str(number): text for number, text in enumerate(classes.get(name, ()))}
         columns.append(Column(name, values, counts, meanings, is_typed))
     return columns
+
+
+def has_braces(name: str) -> bool:
+    """Whether a column has a name that no template can name."""
+    return bool({*"{}"} & {*name})
 
 
 def _scalars(

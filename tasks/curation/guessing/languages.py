@@ -9,6 +9,7 @@ from data_schemas.rows import is_language_tag, language_tag
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
 from tasks.curation.guessing.columns import MOSTLY, Column, listing, with_rows
+from tasks.curation.readers.missing import is_doubtful
 
 Tags = str | tuple[str, ...]
 """As in a mapping: a tag, the column that has it in braces, `text`, or tags to choose from."""
@@ -39,15 +40,19 @@ _ISO_639 = (
 )
 _KNOWN_TAGS = frozenset(_ISO_639.split())
 """Part 1 and three more: a country code such as VN or MX is no language."""
+_UNDETERMINED = frozenset(("und", "mul", "zxx", "mis"))
+"""Codes of ISO 639 for no language, or none that is known."""
 
 
 def is_language(column: Column) -> bool:
     """True for a column of tags in any spelling, or of names of languages."""
     known = sum(n for value, n in column.counts.items() if _tag_of(value))
-    if known < MOSTLY * column.total:
+    unsure = [value for value in column.counts if value in _UNDETERMINED or is_doubtful(value)]
+    stated = column.total - sum(map(column.counts.__getitem__, unsure))
+    if known < MOSTLY * max(stated, 1):
         return False
     regions = sum("-" in _tag_of(value) for value in column.counts)
-    is_plain = _has_names(column) or regions == len(column.counts)
+    is_plain = _has_names(column) or regions == len(column.counts) - len(unsure)
     return column.is_named("language") or (is_plain and len(column.counts) > 1)
 
 

@@ -11,7 +11,15 @@ from data_schemas.mappings import ColumnMapping
 from data_schemas.pass_rates import ANNOTATOR
 from data_schemas.rows import Parent
 from tasks.curation.guessing import answers, choices
-from tasks.curation.guessing.columns import MOST_OPTIONS, MOSTLY, Column, Row, list_columns, listing
+from tasks.curation.guessing.columns import (
+    MOST_OPTIONS,
+    MOSTLY,
+    Column,
+    Row,
+    has_braces,
+    list_columns,
+    listing,
+)
 from tasks.curation.guessing.languages import is_language, language_of
 from tasks.curation.guessing.separators import check_separators
 from tasks.curation.guessing.templates import Templates, more_parts, unused
@@ -58,6 +66,9 @@ def guess_mapping(
         raise DataError(f"{name} has no row")
     columns = list_columns(rows, classes)
     by_name = {column.name: column for column in columns}
+    braced = [one for one in dict.fromkeys(one for row in rows for one in row) if has_braces(one)]
+    if label in braced:
+        raise DataError(f"{name}: no template can name {label!r}, as it has braces. Rename it")
     if label and label not in by_name:
         raise DataError(f"{name} has no column {label!r}; it has {listing(list(by_name))}")
     sources = [c for c in columns if is_language(c) or c.name == language]
@@ -88,6 +99,8 @@ def guess_mapping(
     left = unused(mapping, [*([] if templates.options else rest), *systems, *thoughts])
     if left:
         remarks.append(f"Not used: {listing(left, 3)}.")
+    if braced:
+        remarks.append(f"Not used, as no template can name what has braces: {listing(braced, 3)}.")
     remarks += more_parts(mapping, rows)
     if annotators:
         column = annotators[0].name

@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from data_schemas.mappings import TEXT
-from tasks.curation.guessing.columns import HALF, MOSTLY, SIGN, Column
+from tasks.curation.guessing.columns import HALF, MOSTLY, PRICE, SIGN, Column
 from tasks.curation.guessing.languages import Tags, is_malay_or_indonesian
 from tasks.errors import DataError
+from tasks.gym.maths.latex_terms import symbols
 from tasks.gym.maths.numerals import writes_comma
 from tasks.gym.maths.parse import parse
 
@@ -32,7 +33,7 @@ def check_separators(answers: Column, tags: Tags, remarks: Sequence[str]) -> Non
     Raises:
         DataError: names the column and a value.
     """
-    pairs = [(value, _CURRENCY.sub("", value)) for value in answers.values if value]
+    pairs = [(value, _number(value)) for value in answers.values if value]
     odd = [number for _, number in pairs if _SEPARABLE.search(number)]
     if odd and (tags == TEXT or is_malay_or_indonesian(tags)):
         remedy = remarks[-1] if remarks else "Give theirs: --language, for example pt-BR."
@@ -93,6 +94,14 @@ def _is_below(value: str, number: str, tag: str) -> bool:
     return term is None or term.value != int(re.sub(r"\D", "", number))
 
 
+def _number(value: str) -> str:
+    """Return what a price says without its currency and words; another value as it is."""
+    price = PRICE.fullmatch(value)
+    return re.sub(r"[ \u00a0\u202f']", "", price["number"]) if price else _CURRENCY.sub("", value)
+
+
 def _is_one(value: str, tag: str) -> bool:
+    """True if a value is read as one number or formula; 299k is none where k is an unknown."""
     answer = parse(value, tag)
-    return answer.readable and answer.kind != "list"
+    is_product = PRICE.fullmatch(value) and answer.term is not None and symbols(answer.term)
+    return answer.readable and answer.kind != "list" and not is_product

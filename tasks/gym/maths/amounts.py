@@ -85,6 +85,10 @@ _THOUSANDS = re.compile(
     r"(?<![\w.,^\\{=+\-*/(])(?<![=+\-*/(]\s)(\d{2,3}(?:[.,]\d)?|\d(?:[.,]\d)?(?=k\s?(?:đ|₫|VN|vn)))k"
     r"(?![\w^])(?!\s?[\\+*/=^(<>-])"
 )
+SCALE_WORDS = "|".join(
+    sorted({word for rules in _SCALES.values() for word in "|".join(rules.values()).split("|")})
+)
+"""Source of a pattern: a scale word of any language."""
 _PRICED_IN_K = frozenset(("vi", "id", "ms", "tl"))
 """Languages whose prices are written in `k`."""
 # "Rp25k", "\$299K": beside a currency it is a thousand in every language; "$3k$" is a formula.

@@ -89,6 +89,14 @@ CODES = (
     *("Rp", "Php"),
     *(form for forms in _CURRENCIES.values() for form in forms.split() if form[:2].isupper()),
 )
+MONEY = "|".join(
+    sorted(
+        {re.escape(form) for forms in _CURRENCIES.values() for form in forms.split()},
+        key=len,
+        reverse=True,
+    )
+)
+"""Source of a pattern: a currency's name, code or sign."""
 SIGNED_DOLLARS = {
     "US": "USD",
     "NT": "TWD",
