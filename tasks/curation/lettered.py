@@ -27,7 +27,8 @@ _MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J])|op)(?P<letter>[A-Ja-
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
 _KEY = re.compile(
     r"^cop$|answer|correct|gold|label|target|solution|(?:^|_)key|kunci|jawab|benar|resposta|gabarito|correta"
-    r"|respuesta|đáp|trả_lời|sagot|tamang|คำตอบ|เฉลย|答|正解",
+    r"|jawap|respuesta|clave|đáp|trả_lời|sagot|tamang|คำตอบ|เฉลย|答|正解|정답"
+    r"|antwort|lösung|réponse|risposta|ответ",
     re.IGNORECASE,
 )
 
@@ -58,7 +59,22 @@ def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
             entries = Counter(text for row in rows if (text := _text(row.get(key))))
             if entries and (values := _letters(key, entries, len(options))):
                 return LetteredOptions(options, key, values)
+        if key := _key_by_values(rows, [name for name in names if name not in taken], options):
+            return key
     return None
+
+
+def _key_by_values(
+    rows: Sequence[Row], names: Sequence[str], options: Sequence[str]
+) -> LetteredOptions | None:
+    """Return the options with the one column that has nothing but their letters, and several."""
+    keys: list[LetteredOptions] = []
+    for name in names:
+        entries = Counter(_text(row.get(name)) for row in rows)
+        if len(entries) > 1 and entries.keys() <= {*LETTERS[: len(options)]}:
+            values = _letters(name, entries, len(options))
+            keys.append(LetteredOptions(tuple(options), name, values))
+    return keys[0] if len(keys) == 1 else None
 
 
 def _candidates(row: Row) -> list[tuple[str, ...]]:

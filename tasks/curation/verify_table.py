@@ -32,8 +32,8 @@ from tasks.curation.adapters.mapped import as_language, as_written
 from tasks.curation.first_rows import FIRST, check_rewards
 from tasks.curation.items import Item
 from tasks.curation.readers.missing import is_missing, is_null
-from tasks.curation.rows import BadRow, RawRow, UnreadableRow, read_rows
-from tasks.errors import SettingsError
+from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, read_rows
+from tasks.errors import DataError, SettingsError
 from tasks.gym.maths import final_answer
 from tasks.gym.table import score_batch
 from tasks.store.files import canonical_json, write_bytes
@@ -104,13 +104,9 @@ def verify_rows(
     """
     opened = list(islice(read_rows(path), FIRST))
     first = [row for row in opened if isinstance(row, RawRow)]
-    if opened and not first:
-        raise SettingsError(
-            f"{path} has no readable row: {_problem_of(opened[0])}. Write a list of JSON objects "
-            "as JSON lines, one object a line (.jsonl)"
-        )
-    if first:
-        _check_columns(first, columns)
+    if not first:
+        raise SettingsError(f"{path.name} has no readable row: {_problem_of(path, opened)}")
+    _check_columns(first, columns)
     opening = _opening([_cell(row, columns["answer"]) for row in first])
     golds: list[Item] = []
     for row in first:
@@ -127,8 +123,16 @@ def verify_rows(
             yield VerdictRow(row.key, "", "", abstain(error.reason, error.detail), None)
 
 
-def _problem_of(row: RawRow | UnreadableRow) -> str:
-    return row.problem.detail or row.problem.reason if isinstance(row, UnreadableRow) else ""
+def _problem_of(path: Path, rows: Sequence[RawRow | UnreadableRow]) -> str:
+    """Say what is wrong with a file, or else with the first of its rows, none of which is read."""
+    try:
+        check_readable(path)
+    except DataError as error:
+        return str(error)
+    row = next(iter(rows), None)
+    if not isinstance(row, UnreadableRow):
+        return "it has a header at most"
+    return row.problem.detail or row.problem.reason
 
 
 def _check_columns(rows: Sequence[RawRow], columns: Mapping[str, str]) -> None:

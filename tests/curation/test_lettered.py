@@ -96,3 +96,20 @@ def test_the_commonest_number_of_options_is_that_of_the_table():
     assert {"1": "A", "4": "D", "B": "B"}.items() <= found.values.items()
     remarks = guess_mapping("arc", rows).remarks
     assert "choices.text has less than 4 parts in 1 of 40 rows; they are left out." in remarks
+
+
+def test_a_key_of_any_name_is_known_by_its_letters_if_no_other_column_has_them():
+    rows = [
+        {"Q": f"What is in box {n}?", "A": f"{n}", "B": f"{n + 1}", "x": "AB"[n % 2]}
+        for n in range(9)
+    ]
+
+    found = find_options(rows)
+
+    assert found is not None
+    assert ("x", ("A", "B")) == (found.key, found.options)
+    assert find_options([row | {"level": row["x"]} for row in rows]) is None
+    for name in ("정답", "Lösung", "clave", "jawapan"):
+        named = find_options([row | {"level": "A", name: row["x"]} for row in rows])
+        assert named is not None
+        assert name == named.key

@@ -95,8 +95,16 @@ def test_a_file_of_which_no_row_can_be_read_is_refused_with_what_to_write(tmp_pa
     file = tmp_path / "answers.json"
     file.write_text(json.dumps(ROWS))
 
-    with pytest.raises(SettingsError, match=r"no readable row: answers.json is not one of .*jsonl"):
+    with pytest.raises(SettingsError, match=r"no readable row: .*json is not one of .*json"):
         verify([str(file), "--out", str(tmp_path / "o.csv")])
+    for payload, message in (
+        (b'{"gold": "5", "answer": "5"}\n', "is JSON and no table"),
+        ("gold,answer\nёж,юг\n".encode("cp1251"), "is not UTF-8, and no byte says what it is"),
+        (b"gold,answer\n", "it has a header at most"),
+    ):
+        (tmp_path / "answers.csv").write_bytes(payload)
+        with pytest.raises(SettingsError, match=f"no readable row: .*{message}"):
+            verify([str(tmp_path / "answers.csv"), "--out", str(tmp_path / "o.csv")])
     assert not (tmp_path / "o.csv").exists()
 
 

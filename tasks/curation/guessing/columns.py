@@ -56,7 +56,8 @@ _NAMES = {
     "question": (
         "question prompt instruction query problem input ask pertanyaan soal soalan tanya "
         "pergunta questão questao pregunta câu_hỏi cau_hoi tanong คำถาม 問題 问题 customer "
-        "pelanggan cliente user khách_hàng ลูกค้า 客戶 客户 message"
+        "pelanggan cliente user khách_hàng ลูกค้า 客戶 客户 message "
+        "質問 질문 frage domanda вопрос"
     ),
     "context": (
         "input context passage document article story background konteks bacaan contexto trecho "
@@ -66,7 +67,9 @@ _NAMES = {
         "answer answers response output completion reply target solution jawaban jawapan jawab "
         "gt gold ground_truth groundtruth reference expected "
         "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 "
-        "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant"
+        "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant "
+        "kunci gabarito solución clave đáp_án dap_an เฉลย 解答 正解 정답 antwort lösung réponse "
+        "risposta ответ"
     ),
     "title": (
         "title name description product judul nama deskripsi produk título titulo nome "
