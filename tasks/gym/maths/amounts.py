@@ -34,6 +34,11 @@ _NO_CHANGE = re.compile(
     r"(?:(?<=\d\d),[-\u2013\u2014]|(?<=\d\d)\.-|(?<=\d\d)/-)"
     r"(?!\.?\w|[\\({\[$√+\-]|\s[\d\\({\[$√+\-]|\s[^\W\d_](?![^\W_]))"
 )
+# "!" of "$1,299!" and "12.5!", "！" of "5！": the end of a sentence, and no factorial.
+_EXCLAIMED = re.compile(
+    rf"((?:{CURRENCY}|\$)\s{{0,2}}\d+|\d{{1,3}}(?:[.,]\d{{3}})+(?:[.,]\d+)?|\d+\.\d+|(?<=\d)(?=！))"
+    r"[!！]+(?!\w)"
+)
 _INDIAN = frozenset(("as", "bn", "gu", "hi", "kn", "ml", "mr", "ne", "or", "pa", "ta", "te", "ur"))
 """Languages that write 12,34,567 for 1,234,567."""
 # "1,25,000"; of another language with the sign of a rupee.
@@ -52,9 +57,11 @@ _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")
 _FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1))
 # Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
 _HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
+_HAS_SIGNS = re.compile(r"\d(?:[!！]|[,./][-\u2013\u2014]|,\d\d,)")
+_HAS_K = re.compile("\\d[kK]")
 _HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zhps]|\\?\$)|[đ₫]")
 _HAS_CODE = re.compile(
-    rf"(?:[{_LAST}s]|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
+    rf"(?:[{_LAST}]|Rs|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
     rf"\d\s?(?=[{_FIRST}đ₫])(?:{_CODE}|VNĐ|[đ₫])"
 )
 
@@ -202,9 +209,8 @@ def _plain_separators(text: str, language: str) -> str:
         text = _BLANKS.sub(" ", text)
         decimal = "," if writes_comma(language) else "."
         text = _ARABIC.sub(lambda m: "" if m[0] == "٬" else decimal, text)
-    if re.search("[-–—]", text):
-        text = _NO_CHANGE.sub("", text)
-    if text.count(",") > 1:
+    if _HAS_SIGNS.search(text):
+        text = _EXCLAIMED.sub(r"\1", _NO_CHANGE.sub("", text))
         text = _LAKHS.sub(functools.partial(_lakhs, language), text)
     return text
 
@@ -212,7 +218,7 @@ def _plain_separators(text: str, language: str) -> str:
 def _scaled(text: str, base: str, language: str) -> str:
     """Write out the scale words of a text."""
     scales, folded = _scales(base), text.casefold()
-    if "k" in folded:
+    if _HAS_K.search(text):
         if base in _PRICED_IN_K:
             text = _THOUSANDS.sub(lambda m: _thousands(m[1], language) or m[0], text)
         text = _PRICE_IN_K.sub(
@@ -338,7 +344,9 @@ def _sum(
             return match[0]
         if place and not scales and language.startswith("vi") and " " not in match[0]:
             value = value * last / 10 ** len(number)  # 1tr2 is 1,200,000
-        elif place and not scales and not zero and _base(language) in _TENTHS and len(number) == 1:
+        elif (
+            place and not scales and not zero and primary(language) in _TENTHS and len(number) == 1
+        ):
             value = value * last / 10  # 1万2 is 12,000
         if value * factor >= last:
             return match[0]

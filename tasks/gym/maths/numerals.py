@@ -228,7 +228,7 @@ def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(spelled_beside_digits(text, language), language)
     if primary(language) in ("zh", "ja"):
-        text = _HAN.sub(_chinese, text)
+        text = _HAN.sub(functools.partial(_chinese, language), text)
     if "," not in text and "." not in text and " " not in text and "'" not in text:
         return text
     if _NO_WHOLE.fullmatch(text):  # no group begins with a separator, so that it is a decimal
@@ -255,7 +255,7 @@ def spelled_out(text: str, language: str = "en") -> str:
     match = _SPELLED.fullmatch(words)
     han = _HAN.fullmatch(words) if primary(language) in ("zh", "ja") else None
     if match is None and han:
-        return _chinese(han)
+        return _chinese(language, han)
     if match is None and (part := _fraction_in_words(words, language) or _dozens(words, language)):
         return part
     if match is None:
@@ -340,7 +340,7 @@ def _first_number(text: str, language: str) -> str:
     """Rewrite the longest number in words at the beginning of a text."""
     han = _HAN.match(text)
     if han and primary(language) in ("zh", "ja"):
-        return f"{_chinese(han)}{text[han.end() :]}"
+        return f"{_chinese(language, han)}{text[han.end() :]}"
     words = text.split(" ")
     for count in range(min(len(words), MAX_WORDS), 0, -1):
         value = value_of(" ".join(words[:count]), language)
@@ -397,20 +397,27 @@ def _without_separators_of_money(match: re.Match[str]) -> str:
     return f"{match['before'] or ''}{_without_separators(match)}{match['after'] or ''}"
 
 
-def _chinese(match: re.Match[str]) -> str:
+def _chinese(language: str, match: re.Match[str]) -> str:
     """Write a Chinese number in digits: a fraction as `1/3`, per cent with its sign."""
     if match["half"]:
         return "1/2"
+    integer = functools.partial(_han_integer, counts_tenths=primary(language) != "ja")
     if match["percent"]:
-        return f"{_han_integer(match['percent'])}%"
+        return f"{integer(match['percent'])}%"
     if match["below"]:
-        return f"{_han_integer(match['top'])}/{_han_integer(match['below'])}"
+        return f"{integer(match['top'])}/{integer(match['below'])}"
     decimals = "".join(str(_HAN_DIGITS[han]) for han in match["decimals"] or "")
-    return f"{_han_integer(match['whole'])}{'.' if decimals else ''}{decimals}"
+    return f"{integer(match['whole'])}{'.' if decimals else ''}{decimals}"
 
 
-def _han_integer(text: str) -> int:
-    """Return the value; a last digit right behind a place counts tenths of it: 一千二 is 1200."""
+def _han_integer(text: str, *, counts_tenths: bool) -> int:
+    """Return the value.
+
+    Args:
+        text: digits and places.
+        counts_tenths: a last digit right behind a place counts tenths of it, as in Chinese, where
+            一千二 is 1200; in Japanese it is 1002.
+    """
     total, section, digit, unit = 0, 0, 0, 0
     if not set(text) & (_HAN_PLACES.keys() | _HAN_TENS.keys() | _HAN_SCALES.keys()):
         return int("".join(str(_HAN_DIGITS[han]) for han in text))
@@ -426,4 +433,4 @@ def _han_integer(text: str) -> int:
             unit = _HAN_SCALES[han]
             total, section, digit = (total + section + digit) * unit, 0, 0
     # Behind ten a digit counts ones; behind hundred and above, without a zero between, tenths.
-    return total + section + digit * (unit // 10 if digit and unit > 10 else 1)
+    return total + section + digit * (unit // 10 if counts_tenths and digit and unit > 10 else 1)

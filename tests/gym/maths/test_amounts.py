@@ -172,6 +172,24 @@ def test_thousands_are_those_of_the_country(problem) -> None:
     assert score(problem, "en", "2rs", "\\boxed{2}") == 0.0
 
 
+def test_the_end_of_a_sentence_is_no_factorial_of_a_price(problem) -> None:
+    cells = [
+        ("en", "The final price is {}", "$1,299!", "1299", "299"),
+        ("id", "Jadi totalnya {}", "Rp12.000!", "12000", "12"),
+        ("en", "It is {}", "12.5!", "12.5", "5"),
+        ("zh", "答案是{}", "5\uff01", "5", "120"),
+    ]
+
+    assert [] == misread(problem, cells)
+    assert score(problem, "en", "120", "\\boxed{5!}") == 1.0
+
+
+def test_a_last_digit_counts_ones_in_japanese_and_tenths_in_chinese(problem) -> None:
+    assert score(problem, "ja", "1002", "答え：千二") == 1.0
+    assert score(problem, "ja", "150", "答え：百五") == 0.0
+    assert score(problem, "zh", "1200", "答案：一千二") == 1.0
+
+
 def test_half_of_a_scale_word_and_k_beside_a_currency_count(problem) -> None:
     cells = [
         ("vi", "Đáp số: {}", "2 triệu rưỡi", "2500000", "2000000"),
