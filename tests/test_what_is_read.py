@@ -102,7 +102,7 @@ def test_the_forms_of_calls_and_the_families_are_those_of_the_code():
 
 TEMPLATE = """{% generation %}
 {% for m in messages %}{% if loop.index > 1 %}{% break %}{% endif %}
-{{ m.content }}{{ {'a': 'ü'} | tojson }}{{ strftime_now('%Y')[:2] }}{% endfor %}
+{{ m.content }}{{ {'b': '<', 'a': 'ü'} | tojson }}{{ strftime_now('%Y')[:2] }}{% endfor %}
 {% endgeneration %}"""
 
 
@@ -112,4 +112,4 @@ def test_what_templates_are_said_to_use_renders():
 
     text = chat_trial.render(TEMPLATE, {}, [{"role": "user", "content": "Hi"}] * 2)
 
-    assert 'Hi{"a": "ü"}20' in text
+    assert 'Hi{"b": "<", "a": "ü"}20' in text
