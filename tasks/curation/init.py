@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import textwrap
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,7 @@ _READ_ANYTHING = (
 )
 """Adapters that read tables of another meaning, too: input and target, description, problem."""
 NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
+MERGED = "Cells are merged, of which only the first has the value: unmerge and fill them"
 SHOWN = 3
 _LONGEST_NAME = 58
 """Characters of a source's name, of 64, beside `table_`."""
@@ -152,12 +154,23 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
         guess = guess_mapping(_name(path), cells, label, language, classes_in(path))
     except DataError as error:
         lost = f". {_lost(unread, len(read))}" if unread and rows else _odd(rows)
+        lost += f". {MERGED}" if _has_merged_cells(path) else ""
         raise SettingsError(f"{error}{lost}") from error
     first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))
     remarks = (*guess.remarks, *first.lost, *first.unchecked, *_left_out(guess, path, rows))
+    remarks += (f"{MERGED}.",) if _has_merged_cells(path) else ()
     if unread:
         remarks += (f"{_lost(unread, len(read))}.",)
     return Draft(path, rows, guess.mapping, remarks=remarks, label=guess.label)
+
+
+def _has_merged_cells(path: Path) -> bool:
+    """True for a workbook in which a value spans several cells."""
+    if path.suffix.lower() != ".xlsx" or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(b"<mergeCell " in archive.read(name) for name in sheets)
 
 
 def _lost(unread: Sequence[UnreadableRow], count: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -1012,3 +1013,26 @@ def test_two_tables_of_names_in_another_script_are_two_sources(
     init(["产品.csv", "商品.csv", "--settings", "s.yaml"])
 
     assert 2 == len(list(tmp_path.glob("table_*.yaml")))
+
+
+def test_labels_that_pandas_made_decimals_are_the_integers_that_they_were():
+    rows = [{"title": f"red pen {n}", "label": ("0.0", "1.0", "")[n % 3]} for n in range(60)]
+
+    mapping = guess_mapping("pens", rows).mapping
+
+    assert ("0", "1") == mapping.options
+    assert {"label": {"0.0": "0", "1.0": "1"}} == mapping.values
+
+
+def test_merged_cells_of_a_workbook_are_named(tmp_path: Path):
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet.append(["title", "category"])
+    for number in range(40):
+        sheet.append([f"red pen {number}", "ab"[number // 4 % 2] if number % 4 == 0 else None])
+    for row in range(2, 42, 4):
+        sheet.merge_cells(f"B{row}:B{row + 3}")
+    book.save(tmp_path / "pens.xlsx")
+
+    with pytest.raises(SettingsError, match=r"Cells are merged.* unmerge and fill them"):
+        draft(tmp_path / "pens.xlsx")

@@ -32,6 +32,8 @@ _RARE = 50
 """Rows of a table in which a label of one row is an exception."""
 _LONG_OPTION = 40
 """Characters above which a value is no label."""
+# "1.0", as pandas writes a column of integers that has blanks.
+_WHOLE = re.compile(r"-?\d+\.0")
 _QUOTES = "\"'“”‘’`"
 _ASK = {
     "en": ("Which {label} is this: {options}?", "or"),
@@ -81,6 +83,8 @@ def spellings(label: Column) -> dict[str, list[str]]:
     or in two) make no other label.
     """
     groups: dict[str, Counter[str]] = {}
+    if label.share(_WHOLE) == 1:
+        return {value.removesuffix(".0"): [value] for value in label.counts}
     for value, count in label.counts.items():
         if label.classes and value not in label.classes:
             continue  # -1, as `datasets` writes what has no label
