@@ -53,6 +53,8 @@ _READ_ANYTHING = (
     "sample_wishes",
 )
 """Adapters that read tables of another meaning, too: input and target, description, problem."""
+_MARKS = {"toolrl_rlla": "<think>"}
+"""What a row of a layout has besides its columns: instruction, input and output are Alpaca's."""
 NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
 MERGED = "Cells are merged, of which only the first has the value: unmerge and fill them"
 SHOWN = 3
@@ -221,6 +223,8 @@ def _adapter_of(rows: Sequence[RawRow]) -> str:
 
 
 def _reads(adapter: str, row: RawRow) -> bool:
+    if not any(_MARKS.get(adapter, "") in str(cell) for cell in row.cells.values()):
+        return False
     try:
         return bool(ADAPTERS[adapter].read(row))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):

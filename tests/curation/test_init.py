@@ -1036,3 +1036,55 @@ def test_merged_cells_of_a_workbook_are_named(tmp_path: Path):
 
     with pytest.raises(SettingsError, match=r"Cells are merged.* unmerge and fill them"):
         draft(tmp_path / "pens.xlsx")
+
+
+def test_instructions_with_inputs_are_no_calls_of_functions(tmp_path: Path):
+    path = tmp_path / "alpaca.jsonl"
+    rows = [
+        {
+            "instruction": f"Translate line {n} into Indonesian, please",
+            "input": f"the red pen number {n}",
+            "output": f"pena merah nomor {n}",
+        }
+        for n in range(40)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    mapping = draft(path).mapping
+
+    assert mapping is not None
+    assert ("{instruction}\n{input}", "{output}") == (mapping.prompt, mapping.response)
+    thinking = [row | {"output": f"<think>easy</think>{row['output']}"} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in thinking))
+    assert "toolrl_rlla" == draft(path).adapter
+
+
+def test_a_full_stop_and_a_formula_of_excel_make_no_other_label():
+    labels = ("Kitchen", "kitchen.", '="Kitchen"', "Garden")
+    rows = [{"title": f"red pen {n}", "category": labels[n % 4]} for n in range(60)]
+
+    mapping = guess_mapping("pens", rows).mapping
+
+    assert ("Garden", "Kitchen") == mapping.options
+    assert "Kitchen" == mapping.values["category"]['="Kitchen"']
+
+
+def test_an_object_that_a_cell_writes_as_text_has_fields():
+    rows = [
+        {
+            "question": f"What colour is the pen in box {n}?",
+            "answers": str({"text": [f"a shade of red {n}"], "answer_start": [4]}),
+        }
+        for n in range(40)
+    ]
+
+    assert "{answers.text.0}" == guess_mapping("squad", rows).mapping.response
+
+
+def test_the_header_below_a_line_that_names_the_template_is_pointed_at(tmp_path: Path):
+    lines = ["TemplateType=x,Version=1,", "item_type,product_name,product_category"]
+    lines += [f"x,red pen {n},{'ab'[n % 2]}" for n in range(40)]
+    (tmp_path / "feed.csv").write_text("\n".join(lines))
+
+    with pytest.raises(SettingsError, match=r"line 2 has names of columns.*remove the lines above"):
+        draft(tmp_path / "feed.csv")

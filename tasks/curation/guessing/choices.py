@@ -34,6 +34,8 @@ _LONG_OPTION = 40
 """Characters above which a value is no label."""
 # "1.0", as pandas writes a column of integers that has blanks.
 _WHOLE = re.compile(r"-?\d+\.0")
+# '="00012"', as exports keep Excel from reading a number.
+_FORMULA = re.compile(r'="(.*)"')
 _QUOTES = "\"'“”‘’`"
 _ASK = {
     "en": ("Which {label} is this: {options}?", "or"),
@@ -79,8 +81,8 @@ def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
 def spellings(label: Column) -> dict[str, list[str]]:
     """Return the labels, each with its spellings.
 
-    Case, quotes, signs that nobody sees and another composition of letters (`é` in one code point
-    or in two) make no other label.
+    Case, quotes, a full stop, signs that nobody sees and another composition of letters (`é` in one
+    code point or in two) make no other label.
     """
     groups: dict[str, Counter[str]] = {}
     if label.share(_WHOLE) == 1:
@@ -90,7 +92,8 @@ def spellings(label: Column) -> dict[str, list[str]]:
             continue  # -1, as `datasets` writes what has no label
         text = _label_text(label, value)
         visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
-        key = unicodedata.normalize("NFKC", visible).casefold()
+        folded = unicodedata.normalize("NFKC", visible).casefold()
+        key = folded.rstrip(".,;: ") or folded
         groups.setdefault(key, Counter())[value] += count
     return {
         _label_text(label, group.most_common(1)[0][0]): sorted(group) for group in groups.values()
@@ -100,7 +103,8 @@ def spellings(label: Column) -> dict[str, list[str]]:
 def _label_text(label: Column, value: str) -> str:
     """Return what a value says without quotes: the name of its class, or the text in a list."""
     parts = written_value(value)
-    text = label.classes.get(value, value)
+    formula = _FORMULA.fullmatch(value)
+    text = formula[1] if formula else label.classes.get(value, value)
     if isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], str):
         text = parts[0]
     return text.strip(_QUOTES).strip() or text

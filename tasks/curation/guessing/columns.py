@@ -10,6 +10,7 @@ from typing import cast
 from tasks.algorithms.folding import visible
 from tasks.curation.readers.cells import Digits
 from tasks.curation.readers.missing import is_missing
+from tasks.curation.readers.written_values import written_value
 from tasks.gym.maths.amounts import SCALE_WORDS
 from tasks.gym.maths.units import CURRENCY, MONEY
 
@@ -133,9 +134,14 @@ def header_fault(rows: Sequence[Row]) -> str:
         if name.strip() and sum(row.get(name) == name for row in rows) > 1:
             return f"its first line is a row, as {name!r} is a value below: write the names above"
     words = {word for kind in _NAMES.values() for word in kind.split()}
+    # A template of Amazon names itself above, in fewer cells than the table has.
+    has_nameless = not all(name.strip() for name in rows[0])
     for line, row in enumerate(rows[:_HEADER_LINES], start=2):
         cells = [str(cell).strip().casefold().replace(" ", "_") for cell in row.values() if cell]
-        if len(cells) > 1 and len({*cells} & words) >= max(2, HALF * len(cells)):
+        known = {*cells} & words
+        if has_nameless:
+            known |= {cell for cell in cells if words & {*cell.split("_")}}
+        if len(cells) > 1 and len(known) >= max(2, HALF * len(cells)):
             return f"line {line} has names of columns, as {cells[0]!r}: remove the lines above it"
     return ""
 
@@ -270,6 +276,8 @@ def _scalars(
         path = f"{prefix}{name}"
         if not str(name).strip():
             continue
+        # "{'text': ['red'], ...}", as a CSV file writes an object.
+        value = written_value(value) if str(value)[:1] == "{" else value
         if isinstance(value, str | bool | int | float):
             scalars.append((path, value))
         elif isinstance(value, Mapping) and depth < _DEEP:
