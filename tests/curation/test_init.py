@@ -1088,3 +1088,60 @@ def test_the_header_below_a_line_that_names_the_template_is_pointed_at(tmp_path:
 
     with pytest.raises(SettingsError, match=r"line 2 has names of columns.*remove the lines above"):
         draft(tmp_path / "feed.csv")
+
+
+@pytest.mark.parametrize("form", ["{}", "({})"])
+def test_an_examination_of_ones_own_is_no_benchmark_of_clips(tmp_path: Path, form: str):
+    path = tmp_path / "exam.jsonl"
+    rows = [
+        {
+            "question": f"What is in box {n}?",
+            "choices": ["pen", "cup", "bag", "hat"],
+            "answer": form.format("ABCD"[n % 4]),
+        }
+        for n in range(40)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    mapping = draft(path).mapping
+
+    assert mapping is not None
+    assert ("A", "B", "C", "D") == mapping.options
+    assert "choices.3" in mapping.prompt
+
+
+def test_what_an_annotator_says_of_a_label_is_no_answer():
+    rows = [
+        {"text": f"a red pen of kind {n}", "label": "ab"[n % 2], "answer": "accept"}
+        for n in range(40)
+    ]
+
+    assert "label" == guess_mapping("pens", rows).label
+    with pytest.raises(DataError, match="answer says of each row whether its answer is right"):
+        guess_mapping("pens", [row | {"answer": "reject"} for row in rows])
+
+
+def test_numbers_with_an_exponent_are_numbers():
+    rows = [
+        {"question": f"How many atoms are in {n} mol?", "answer": f"{n}.5e23"} for n in range(60)
+    ]
+
+    assert "final_answer" == guess_mapping("atoms", rows).mapping.verifier
+
+
+def test_a_table_with_the_columns_of_a_public_layout_and_other_cells_is_read(tmp_path: Path):
+    path = tmp_path / "support.jsonl"
+    rows = [
+        {
+            "system": "Be short.",
+            "user": f"Where is order {n} now?",
+            "answer": f"It is on its way, {n}",
+        }
+        for n in range(40)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    mapping = draft(path).mapping
+
+    assert mapping is not None
+    assert "{answer}" == mapping.response

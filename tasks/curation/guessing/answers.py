@@ -62,7 +62,11 @@ def list_answers(columns: Sequence[Column]) -> list[Column]:
     That is an amount beside a `solution`; but of a text and where it starts (SQuAD) the text, and
     of a turn its content and not its role, which is the same in all rows.
     """
-    named = [c for c in columns if c.is_named("answer") and c.fill >= HALF]
+    named = [
+        c
+        for c in columns
+        if c.is_named("answer") and c.fill >= HALF and not {*map(str.casefold, c.counts)} <= _RULED
+    ]
     firsts: dict[str, Column] = {}
     for column in sorted(named, key=lambda c: (len(c.counts) == 1, c.is_number)):
         firsts.setdefault(column.name.partition(".")[0], column)
@@ -167,8 +171,9 @@ def check_not_judged(name: str, columns: Sequence[Column], label: str) -> None:
     for column in columns:
         values = {value.casefold() for value in column.counts}
         is_verdict = column.is_boolean and column.is_called(_VERDICT)
-        # A label is asked for, and judges nothing.
-        if column.name != label and (is_verdict or (len(values) > 1 and values <= _RULED)):
+        # A label is asked for, and judges nothing; where all are accepted, all are learned.
+        is_ruling = values <= _RULED and values != {"accept"}
+        if column.name != label and (is_verdict or is_ruling):
             raise DataError(
                 f"{name}: {column.name} says of each row whether its answer is right or wanted, "
                 "and answers that are not would be learned, too. Keep the rows that are, or give "

@@ -91,7 +91,8 @@ _NAMES = {
 
 # "12", "-1.299,50", ",89"; not "00001", which is an identifier.
 _DIGITS = r"[-+−]?(?!0\d)[\d.,]*\d[\d.,]*"
-_NUMBER = re.compile(_DIGITS)
+_NUMBER = re.compile(rf"{_DIGITS}(?:[eE][-+]?\d+)?")
+"""Also as machines write it: "1e-05"."""
 SIGN = rf"(?:{CURRENCY}|[A-Z]{{0,3}}\$)\.?"
 """A currency beside a number: "Rp.", "€", "R$"."""
 # "\\frac{1}{2}", "$5$", "Rp 12.345", "R$ 1.299,90", "1.299.000 đ", "12 %", "1/3".
