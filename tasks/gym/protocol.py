@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Message, Problem
 from data_schemas.verdicts import Verdict, abstain, response_fault, scored
-from tasks.errors import EngineError, SettingsError
 from tasks.plugins import attribute, load
 
 JUDGED = ("generative_judge", "rubric")
@@ -154,11 +153,6 @@ def failure_verdict(name: str, error: str, message: str, *, by_response: bool = 
     """Return the verdict for a verifier's failure: none, or 0 if the response caused it."""
     verdict = response_fault if by_response else abstain
     return verdict(f"verifier_error:{name}:{error}", message[:200])
-
-
-def may_be_by_response(error: type[BaseException]) -> bool:
-    """True unless the error points to this machine or installation."""
-    return not issubclass(error, EngineError | SettingsError | OSError | ImportError)
 
 
 def answer_part(response: str) -> str | None:

@@ -24,10 +24,10 @@ from tasks.gym.protocol import (
     Entry,
     Verifier,
     failure_verdict,
-    may_be_by_response,
     own_verifier,
 )
 from tasks.gym.tools import bfcl_calls, tool_calls
+from tasks.gym.workers import is_ours
 from tasks.plugins import Table
 
 _LOG = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ def _verify_guarded(verify: Verifier, problem: Problem, response: str) -> Verdic
         raise
     except Exception as error:  # noqa: BLE001 - the one boundary: our failure is not the model's
         _LOG.warning("verifier %s failed on %s", problem.verifier, problem.id, exc_info=error)
-        at_fault = may_be_by_response(type(error)) and _scores_control(verify, problem)
+        at_fault = not is_ours(type(error)) and _scores_control(verify, problem)
         name = type(error).__name__
         return failure_verdict(problem.verifier, name, str(error), by_response=at_fault)
 

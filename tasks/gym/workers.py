@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tasks.errors import EngineError
+from tasks.errors import EngineError, SettingsError
 
 # A worker is a fresh interpreter (no fork of a multi-threaded process, no second import of the
 # main script) that runs one call at a time in its main thread. A worker that exceeds its time
@@ -78,6 +78,8 @@ class WorkerReply:
     failure: CallFailure = CallFailure.NONE
     error: str = ""
     """Name of the exception's type."""
+    is_ours: bool = False
+    """As the function `is_ours` says of the exception."""
     message: str = ""
     seconds: float = 0.0
     """Duration of the call, measured in the worker."""
@@ -322,10 +324,16 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> WorkerReply:
         return WorkerReply(
             failure=CallFailure.RAISED,
             error=type(error).__name__,
+            is_ours=is_ours(type(error)),
             message=str(error)[:500],
             seconds=time.perf_counter() - start,
         )
     return WorkerReply(value, seconds=time.perf_counter() - start)
+
+
+def is_ours(error: type[BaseException]) -> bool:
+    """True if an error points to this machine or installation, whatever was to be scored."""
+    return issubclass(error, EngineError | SettingsError | OSError | ImportError)
 
 
 @contextlib.contextmanager

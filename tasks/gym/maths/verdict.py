@@ -1,8 +1,9 @@
 """Score a final answer in three steps: locate, parse, compare. Both maths verifiers use them.
 
-The verifiers differ in where they search, not in how they interpret an expression. A response
-cannot cause an abstention: an answer that cannot be parsed or compared in time is wrong. Only a
-gold that cannot be read, or that leaves open whether an answer is right, is an abstention.
+The verifiers differ in where they search, not in how they interpret an expression. An answer that
+cannot be parsed or compared in time is wrong. A gold that cannot be read is an abstention, and so
+is an answer of which the gold leaves open whether it is right. A worker that fails at 1 = 1 too is
+an error, of which no verdict comes.
 """
 
 import re
@@ -28,7 +29,7 @@ from tasks.gym.maths.symbolic import SymbolicResult
 from tasks.gym.maths.undecided import DIGITS, PRODUCT, is_open_product, undecided
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
-from tasks.gym.workers import WorkerFailure, WorkerTimeout
+from tasks.gym.workers import WorkerFailure, WorkerStarvation, WorkerTimeout
 
 MAX_CANDIDATES = 8
 """A response that states more values is guessing."""
@@ -158,7 +159,7 @@ def _check(
         return scored(1.0, "correct", detail)
     if False in verdicts:
         return scored(0.0, "several_answers" if len(answers) > 1 else "wrong", detail)
-    return abstain("gold_unreadable", detail)
+    return abstain("undecided" if ours.readable else "gold_unreadable", detail)
 
 
 def _compared(
@@ -270,7 +271,12 @@ def _compare(
 
 
 def _ask_sympy(ours: Answer, theirs: Answer, budget: _Budget) -> _Comparison:
-    """Ask sympy, which takes its time from the budget."""
+    """Ask sympy, which takes its time from the budget.
+
+    Raises:
+        EngineError: a worker cannot compare 1 with 1 either, or got no time of the machine: no
+            fault of the response.
+    """
     gold, candidate = (answer.text.replace("\\cr ", "\\\\ ") for answer in (ours, theirs))
     try:
         outcome, took_s = symbolic.in_worker(
@@ -279,7 +285,9 @@ def _ask_sympy(ours: Answer, theirs: Answer, budget: _Budget) -> _Comparison:
         budget.cpu_s -= took_s
     except (WorkerTimeout, WorkerFailure) as error:
         budget.cpu_s = 0.0
-        if not ours.readable and not _gold_is_fit(gold):
+        if isinstance(error, WorkerStarvation) or not _equals_itself("1"):
+            raise
+        if not ours.readable and not _equals_itself(gold):
             return _Comparison(None, f"{error}")
         return _Comparison(False, f"the answer cannot be compared: {error}")
     if outcome is SymbolicResult.GOLD_UNREAD and not ours.readable:
@@ -295,10 +303,10 @@ def _is_number(gold: Answer) -> bool:
     return gold.kind == "value" and rational(gold.term) is not None
 
 
-def _gold_is_fit(gold: str) -> bool:
-    """Say whether the gold can be compared with itself, so that the response is at fault."""
+def _equals_itself(text: str) -> bool:
+    """Say whether a worker finds a text equal to itself, so that what failed was another one."""
     try:
-        outcome, _ = symbolic.in_worker(symbolic.compare, (gold, gold, BUDGET_S), TIMEOUT_S)
+        outcome, _ = symbolic.in_worker(symbolic.compare, (text, text, BUDGET_S), TIMEOUT_S)
         return outcome is SymbolicResult.SAME
     except (WorkerTimeout, WorkerFailure):
         return False

@@ -59,22 +59,6 @@ def open_tokenizer(path: str) -> "Tokenizer":
 
 _LOG = logging.getLogger(__name__)
 
-_OURS = frozenset(
-    {
-        "EngineError",
-        "WorkerFailure",
-        "WorkerTimeout",
-        "WorkerStarvation",
-        "SettingsError",
-        "OSError",
-        "BlockingIOError",
-        "FileNotFoundError",
-        "PermissionError",
-        "ImportError",
-        "ModuleNotFoundError",
-    }
-)
-"""Error names reported by a worker that `may_be_by_response` excludes."""
 Content = tuple[NDArray[np.int32], ...] | str
 """Content of a response: the tokens of its turns, or its text if that is available."""
 
@@ -130,7 +114,7 @@ def timeout_verdict(name: str, message: str, *, by_response: bool = False) -> Ve
 def may_be_caused_by_response(reply: WorkerReply) -> bool:
     """True if the response may have caused the failure; scoring CONTROL decides."""
     if reply.failure is CallFailure.RAISED:
-        return reply.error not in _OURS
+        return not reply.is_ours
     return reply.failure in (CallFailure.TIMEOUT, CallFailure.DIED)
 
 

@@ -55,7 +55,7 @@ def test_a_gold_that_leaves_an_answer_open_is_an_abstention(
 ) -> None:
     result = verdict(gold, right, question)
 
-    assert "gold_unreadable" == result.reason
+    assert "undecided" == result.reason
     assert why in result.detail
 
 

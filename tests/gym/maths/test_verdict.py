@@ -2,6 +2,8 @@
 
 # ruff: noqa: RUF001 - signs that people type
 import json
+import shutil
+import sys
 from functools import partial
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_schemas.rows import Domain, Message, Problem, Role
+from tasks.gym import table
 from tasks.gym.maths import final_answer, rule_answer
 from tests.tables import for_each
 from tests.timing import timed
@@ -331,3 +334,14 @@ def test_work_of_a_gold_that_takes_too_long_is_no_fault_of_the_answer() -> None:
         0.0
         == final_answer.verify(one, r"\boxed{\int_{0}^{1} \frac{x \sin x}{1+\cos^2 x} dx}").score
     )
+
+
+def test_a_worker_that_cannot_start_gives_no_verdict(monkeypatch):
+    final_answer.close()
+    asked, answer = problem_of("[-3, 3]"), "\\boxed{|x| \\le 3}"
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", shutil.which("false"))
+        (verdict,) = table.score_batch([asked], [answer])
+
+    assert (None, "verifier_error:final_answer:WorkerFailure") == (verdict.score, verdict.reason)
+    assert 1.0 == final_answer.verify(asked, answer).score

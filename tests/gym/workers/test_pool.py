@@ -11,6 +11,7 @@ from pathlib import Path
 import hostile
 import pytest
 
+from tasks.gym.scoring.responses import may_be_caused_by_response
 from tasks.gym.workers import (
     WALL_FACTOR,
     WorkerFailure,
@@ -47,6 +48,17 @@ def test_a_call_that_raises_names_the_error_and_keeps_the_worker(pool: WorkerPoo
         pool.run(divmod, (1, 0), 5.0)
 
     assert first == pool.run(os.getpid, (), 5.0)
+
+
+def test_an_error_of_this_machine_whatever_its_class_is_no_fault_of_a_response(
+    pool: WorkerPool,
+) -> None:
+    (gone,) = pool.each(os.kill, [(2**22 + 1, 0)], [5.0])  # no process has so large a number
+    (unread,) = pool.each(float, [("x",)], [5.0])
+
+    assert ["ProcessLookupError", "ValueError"] == [gone.error, unread.error]
+    assert not may_be_caused_by_response(gone)
+    assert may_be_caused_by_response(unread)
 
 
 def test_a_call_that_hangs_is_killed_reaped_and_replaced(pool: WorkerPool) -> None:
