@@ -100,7 +100,7 @@ types: $(STAMP)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 # A study is a declaration in workflows/lab/studies, or of your own: make study OF=mine.yaml
-# Two presets or settings files: make study OF=mine.yaml AGAINST=cpu_smoke SEEDS=3
+# Two presets or settings files: make study OF=mine.yaml AGAINST=laptop SEEDS=3
 OF ?= workflows/lab/studies/ladder.yaml
 AGAINST ?=
 # A study has its own unless SEEDS is given.

@@ -19,7 +19,7 @@ from data_schemas.settings import (
 RESPONSE_TOKENS = 24
 """Mean tokens of the merged model in the first step of RING_LITE's twin: 24.8 of at most 64.
 
-C3PO's budget is a share of the longest response (12,800 of 24,576 tokens, spec B.3), which a
+C3PO's budget is a share of the longest response (12,800 of 24,576 tokens, Ring-lite), which a
 long-CoT model uses. The tiny model does not: of its limit, that share would limit no update.
 """
 _GENERATED = {Domain.SCIENCE: "sample_science", Domain.GENERAL: "sample_general"}

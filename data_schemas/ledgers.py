@@ -13,7 +13,7 @@ from data_schemas.rows import Domain
 
 
 class GroupOutcome(StrEnum):
-    """Outcome of a prompt, by the stage of zero-variance elimination (CompassMax A.4)."""
+    """Outcome of a prompt, by the stage of zero-variance elimination (CompassMax)."""
 
     SKIPPED_ZERO_VARIANCE = "skipped_zero_variance"
     """Elimination stage 1: its record predicts a zero-variance group; not rolled out."""

@@ -218,7 +218,7 @@ class JudgeKind(StrEnum):
 
 
 class JudgeSettings(Settings):
-    """The generative reward model (CompassMax A.7)."""
+    """The generative reward model (CompassMax)."""
 
     kind: JudgeKind = JudgeKind.NONE
     address: str = Field(

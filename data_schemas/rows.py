@@ -30,7 +30,7 @@ class Message(BaseModel):
 
 
 class Domain(StrEnum):
-    """Reward domains: Compass-Gym's (CompassMax A.3, A.8) and Ring-lite's science.
+    """Reward domains: Compass-Gym's (CompassMax) and Ring-lite's science.
 
     A phase of RL trains on a set of them. The sample world has the first seven.
     """
@@ -184,7 +184,7 @@ class Facet(BaseModel):
 
 
 class Parent(StrEnum):
-    """Which model a demonstration teaches: a parent of the merge (CompassMax A.2), or another."""
+    """Which model a demonstration teaches: a parent of the merge (CompassMax), or another."""
 
     REASONING = "reasoning"
     COMMERCE = "commerce"

@@ -35,11 +35,8 @@ UNUSED_HERE = {
     "ScriptedRolloutEngine": "a fake that ships: users and our tests need no model",
     "ScriptedJudge": "a fake that ships: users and our tests need no judge",
     "preferring": "what ScriptedJudge says",
-    "same_answer": "for benchmarks that compare two written answers without a response",
     "NOISE": "a run that workflows/lab/studies/reward_noise.yaml names",
     "Greso": "a rule of skips that workflows/lab/studies/skips.yaml names",
-    "unclipped": "for losses of a user's own, as docs/extend.md shows",
-    "synchronize": "called by Megatron-core on what stands for a stream of CUDA",
 }
 """What nothing in the project's own folders calls, and why it is there."""
 REPLACED = {
@@ -52,7 +49,6 @@ MODELS = [
     for model in {
         **vars(settings),
         **vars(rl_settings),
-        **vars(machine_settings),
         **vars(machine_settings),
     }.values()
     if isinstance(model, type) and issubclass(model, BaseModel) and model is not BaseModel

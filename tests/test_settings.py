@@ -188,6 +188,19 @@ def settings_with(**changes) -> RLSettings:
             "rewards.overlong_buffer 5 has no effect: rewards.overlong_weight is 0",
         ),
         (
+            {"engines": {"mismatch": {"old_policy": "rollout", "correct_above": 1e-4}}},
+            "engines.mismatch.correct_above 0.0001 has no effect: the policy ratio is to the "
+            "rollout engine, so no step is corrected",
+        ),
+        (
+            {
+                "engines": {"mismatch": {"corrected_by": {"kind": "icepop"}}},
+                "terms": [{"kind": "tis"}],
+            },
+            "engines.mismatch.corrected_by {'kind': 'icepop'} has no effect: a term that is listed "
+            "weighs by the same ratio",
+        ),
+        (
             {"domains": {"code": 1.0}, "rewards": {"maths": "rule"}},
             "rewards.maths rule has no effect: domains has no maths",
         ),

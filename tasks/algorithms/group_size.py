@@ -1,6 +1,6 @@
 """Choose the group size N from recorded pass rates, for all prompts or for each.
 
-CompassMax A.4, stage 1: a larger N gives fewer zero-variance groups and more signal per
+CompassMax, stage 1: a larger N gives fewer zero-variance groups and more signal per
 prompt, but less per token; N is a compromise under a ceiling on the share of zero-variance groups.
 The paper gives no value and no formula.
 

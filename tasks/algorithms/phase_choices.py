@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel
 
 from data_schemas.machine_settings import TrainerKind
-from data_schemas.rl_settings import MathsReward, RLSettings, RouterReplay
+from data_schemas.rl_settings import MathsReward, OldPolicy, RLSettings, RouterReplay
 from data_schemas.rows import Domain
 from tasks.algorithms.advantages import table as advantages
 from tasks.algorithms.losses import table
@@ -158,11 +158,22 @@ def without_effect(settings: RLSettings) -> list[str]:
         by_loss = advantages.name_of(settings) != own
         choice = f"loss.kind '{loss.kind}'" if by_loss else f"advantage '{own}'"
         reasons["zero_variance.std_floor"] = f"{choice} divides by no deviation"
+    mismatch = settings.engines.mismatch
+    if mismatch.old_policy is OldPolicy.ROLLOUT:
+        uncorrected = "the policy ratio is to the rollout engine, so no step is corrected"
+        reasons |= {"engines.mismatch.correct_above": uncorrected, CORRECTED_BY: uncorrected}
+    elif any(term.engine_gap >= EngineGap.WEIGHS for term in find_terms(settings.terms)):
+        reasons[CORRECTED_BY] = "a term that is listed weighs by the same ratio"
     if not rewards.overlong_weight:
         reasons["rewards.overlong_buffer"] = "rewards.overlong_weight is 0"
     if Domain.MATHS not in settings.domains:
         reasons["rewards.maths"] = "domains has no maths"
-    groups = {"loss": chosen, "zero_variance": zero_variance, "rewards": rewards}
+    groups = {
+        "loss": chosen,
+        "zero_variance": zero_variance,
+        "rewards": rewards,
+        "engines.mismatch": mismatch,
+    }
     differences = {f"loss.{name}": value for name, value in _changed(loss) if name not in loss.own}
     differences |= {
         f"{group}.{name}": value

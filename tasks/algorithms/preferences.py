@@ -1,6 +1,6 @@
 """Rewards from comparisons inside a group, and how often a reward model inverts advantages.
 
-Source: CompassMax A.7. A comparison is a number in [0, 1]: 1 if the row's answer wins, 0.5 for a
+Source: CompassMax. A comparison is a number in [0, 1]: 1 if the row's answer wins, 0.5 for a
 tie, 0 if it loses, NaN for a comparison without a verdict.
 Differs: the paper compares with a reference answer; the round robin is for tasks without one.
 Letters: G answers of one prompt.

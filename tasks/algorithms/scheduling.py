@@ -1,7 +1,7 @@
 """Assign responses to workers so that the last one finishes early.
 
 Longest processing time first (LPT, Graham 1969) on predicted lengths: jobs in descending order,
-each to the worker that is free first. CompassMax A.9 balances engines this way (length-based load
+each to the worker that is free first. CompassMax balances engines this way (length-based load
 balancing); the same rule orders the slots of one engine.
 
 A job is a response, and its duration is its length in tokens: every slot advances one token per

@@ -1,6 +1,6 @@
 """The rate of zero-variance groups, and how it is predicted.
 
-Source: CompassMax A.4. The paper skips prompts of certain outcome and gives no predictor: the
+Source: CompassMax. The paper skips prompts of certain outcome and gives no predictor: the
 prediction from records is ours [I]. What such groups teach is a term (terms/rl_zvp.py).
 Letters: N observations, F inputs.
 """

@@ -171,8 +171,8 @@ def main(arguments: Sequence[str]) -> int:
             print_lines(overview())
         case ["--version"]:
             print_lines([f"eachprompt {own_version()}"])
-        case ["help", name, *_]:
-            return main([name, "--help"])
+        case ["help", *rest]:
+            return main([*rest, "--help"])
         case ["lab"] | ["lab", "-h" | "--help"]:
             print_lines(laboratory())
         case ["lab", name, *rest] if f"lab {name}" in LAB_MODULES and LAB.is_dir():

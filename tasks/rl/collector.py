@@ -568,7 +568,7 @@ class Collector:
     def _thinned(self, domain: Domain) -> bool:
         """Decide by the place in the stream whether group DRO passes over a prompt of a domain."""
         targets = self._settings.domains
-        rates = self._neighbours.domain_rates()
+        rates = self._neighbours.domain_rates
         losses = {name: 1.0 - rates[name] for name in targets}
         shares = robust_shares(targets, losses, self._settings.group_dro)
         raised = {name: shares[name] / weight for name, weight in targets.items()}

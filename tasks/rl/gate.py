@@ -111,9 +111,9 @@ def enforce(record: GateRecord) -> None:
     """
     if record.decision is MismatchDecision.PAUSE:
         raise EngineError(
-            f"step {record.step}: {record.reason}; the step was not trained. Turn on router replay "
-            "(r3), use the same precision in both engines (bf16 where fp16 overflows), or raise "
-            "the bound."
+            f"step {record.step}: {record.reason}; the step was not trained. Use the same "
+            "precision in both engines, bf16 where fp16 overflows; for a k3 above its bound also "
+            "router_replay r3, or a larger engines.mismatch.pause_above."
         )
 
 

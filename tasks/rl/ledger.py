@@ -370,7 +370,7 @@ def _of_sets(sets: Sequence[KeptSets]) -> dict[str, float]:
 
 
 def zero_variance_metrics(collected: StepRollouts) -> dict[str, float]:
-    """Metrics of each stage of zero-variance elimination (CompassMax A.4)."""
+    """Metrics of each stage of zero-variance elimination (CompassMax)."""
 
     def is_flat(entry: CollectedGroup) -> bool:
         return not _alive(entry) or entry.outcome is GroupOutcome.ZERO_VARIANCE_NOISE
@@ -420,7 +420,7 @@ def policy_metrics(
         "policy/loss": sum(result["loss"] for result in losses) / count,
         "policy/grad_norm": sum(result["grad_norm"] for result in losses) / count,
         "policy/clip_share": sum(result["clipped_tokens"] for result in losses) / max(1.0, tokens),
-        # The first update is on-policy and clips nothing; the last one is the furthest from it.
+        # The last update is the furthest from the old policy.
         "policy/clip_share_last": last["clipped_tokens"] / max(1.0, last["tokens"]),
         "policy/trained_sequences": float(len(batch.owners)),
         "policy/trained_tokens": float(tokens),

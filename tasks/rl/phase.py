@@ -39,6 +39,7 @@ from data_schemas.rl_settings import (
 from data_schemas.rows import Domain, Problem
 from tasks.algorithms import above_graded, length_bias
 from tasks.algorithms.phase_choices import notices
+from tasks.algorithms.terms.protocol import EngineGap
 from tasks.algorithms.terms.table import find_terms
 from tasks.durability import states
 from tasks.durability.preemption import GRACE_S, Termination, listen_for_sigterm
@@ -314,7 +315,7 @@ def _engines(
 
     Raises:
         SettingsError: routes are to be replayed, but the model is dense; prompts are shaped, and
-            the old log-probabilities are the recorded ones.
+            the old log-probabilities are the recorded ones or a term compares with them.
     """
     settings, reference = phase.settings, None
     if engine.num_experts == 0 and settings.router_replay is not RouterReplay.OFF:
@@ -326,6 +327,12 @@ def _engines(
         raise SettingsError(
             "engines.mismatch.old_policy 'rollout': the recipe shapes prompts, and what was "
             "recorded is that of the shaped ones; set it to 'trainer'"
+        )
+    judges = [term for term in find_terms(settings.terms) if term.engine_gap is EngineGap.JUDGES]
+    if judges and phase.recipe.shaper is not None and phase.recipe.shaper.trains_bare:
+        raise SettingsError(
+            f"the term {type(judges[0]).__name__} compares the policy with the rollout engine, and "
+            "the recipe trains under another prompt than it samples with; leave it out of terms"
         )
     if any(term.needs_reference for term in find_terms(settings.terms)):
         reference = opened.enter_context(closing(open_trainer(settings.engines, phase.start)))

@@ -6,7 +6,7 @@ problem without one is in every band.
 
 Records: every group with verdicts updates its prompt's record; older groups decay, because the
 policy changes. Grading gives the first record. It predicts the response lengths (length-aware
-scheduling, CompassMax A.9) and, with the records of similar prompts, whether the next group has
+scheduling, CompassMax) and, with the records of similar prompts, whether the next group has
 zero variance: a prompt's own record is short, and old by the time the prompt is drawn again.
 Prompts of the same family (domain, source, verifier, level) were rolled out since: their pass rates
 tell how the policy does on such prompts now, also where the prompt itself has no record. And every
@@ -317,6 +317,7 @@ class PromptNeighbours:
             for family, domain in families.items()
         }
 
+    @cached_property
     def domain_rates(self) -> dict[Domain, float]:
         """Pass rate of every domain by the records, drawn towards 1/2 where there are few."""
         domains = dict.fromkeys(problem.domain for problem in self._problems)

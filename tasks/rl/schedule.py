@@ -1,6 +1,6 @@
 """Order of rollouts by expected response length.
 
-Source: CompassMax A.9 (length-based load balancing): short drafts estimate the lengths, the longest
+Source: CompassMax (length-based load balancing): short drafts estimate the lengths, the longest
 go first. Here a prompt's own record is used first, then its domain's; drafts are generated only
 without a record and only if the order matters, that is if there are more requests than slots.
 """

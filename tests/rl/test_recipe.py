@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rl_settings import AnyRecipe
+from data_schemas.rl_settings import AnyRecipe, TermSettings
 from data_schemas.settings import PipelineSettings
 from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
@@ -41,6 +41,17 @@ def test_the_file_of_the_readme_trains_and_a_step_of_it_is_replayed(
     assert len(shown) // 2 == sum(shown)
     assert record.gate.k3 < 1e-6
     assert not [one.name for one in compare(snapshot) if one.difference]
+
+
+def test_a_term_that_judges_by_the_rollout_is_refused_where_another_prompt_is_trained(
+    own, phase_in, scorer, tmp_path
+):
+    stale = (TermSettings(kind="stale"),)
+    phase = phase_in(tmp_path / "state", steps=1, terms=stale)
+
+    with pytest.raises(SettingsError, match=r"Stale compares .* leave it out of terms"):
+        next(train(replace(phase, recipe=open_recipe(own, phase.settings)), scorer()))
+    assert next(train(phase, scorer())).report.step == 1
 
 
 def test_changed_source_has_another_digest_and_the_same_state(own, settings, tmp_path):

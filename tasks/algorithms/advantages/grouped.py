@@ -1,9 +1,10 @@
 """Group-relative advantages, and which groups have reward variance.
 
-Source: GRPO (F.1 of DeepSeekMath's form), ESPO eq. 11 (rollouts without a verdict get 0 and
-are excluded from the mean), CompassMax A.4.
+Source: GRPO as in DeepSeekMath (arXiv 2402.03300), ESPO eq. 11 (rollouts without a verdict get 0
+and are excluded from the mean), CompassMax.
 Differs: population standard deviation (the papers do not specify it); whether a group has
-variance is decided on the verdicts, never on shaped rewards or a floating-point std.
+variance is decided on the verdicts, never on shaped rewards or a floating-point std; the divisor
+is at least `std_floor`.
 Letters: P problems, G rollouts per problem.
 """
 
@@ -45,7 +46,7 @@ def group_advantages(
 
     Args:
         scores_PG: verdict scores; any finite value where not valid.
-        penalties_PG: reward shaping, <= 0.
+        penalties_PG: reward shaping; above 0 for short answers with `rewards.length_weight`.
         valid_PG: False where the verifier abstained.
         std_floor: smallest divisor, in reward units.
         scale_by_std: False only centres (Dr. GRPO: dividing favours prompts that are too easy

@@ -12,8 +12,9 @@ class MaxRL(Advantage):
     """Centre and divide by the mean score of the group.
 
     With scores of 1 and 0 its expectation is the gradient of log p to order G - 1, where that of
-    `centred` is the gradient of p: prompts that are rarely solved weigh more. A group that is all
-    wrong has zeros. Penalties are centred and divided, and no part of the divisor.
+    `centred` is the gradient of p: prompts that are rarely solved weigh more. A group whose
+    scores are equal has its centred penalties, which are not divided; in others they are centred
+    and divided, and no part of the divisor.
     Differs: the divisor is at least `std_floor`, or the mean of a group with one score of 1 if that
     is less; so it matters for graded scores only.
     """

@@ -43,7 +43,7 @@ class Advantage(Settings, ABC):
 
         Args:
             scores_PG: verdict scores; any finite value where not valid.
-            penalties_PG: reward shaping, <= 0.
+            penalties_PG: reward shaping; above 0 for short answers with `rewards.length_weight`.
             valid_PG: False where the verifier abstained.
             std_floor: smallest divisor, in reward units.
         """

@@ -1,8 +1,8 @@
 """CISPO: every token keeps its gradient; its importance weight is capped and detached.
 
 Source: MiniMax-M1 (arXiv 2506.13585) eq. 4 and 5: sg[clip(r)] * A * log pi, one mean over
-all tokens of the batch. The paper sets no lower bound in effect, so there is none here;
-the cap is 1 + clip_high.
+tokens. The paper sets no lower bound in effect, so there is none here; the cap is 1 + clip_high.
+Differs: the mean is over the tokens of the step, as in `dapo`.
 Differs: TRL's `epsilon_high` is the cap itself, not its distance from 1.
 Letters: N sequences, T tokens.
 """

@@ -2,6 +2,8 @@
 
 Source: arXiv 2503.14476 eq. 8. Dynamic sampling and the over-long penalty, its other
 parts, live in tasks/rl/collector.py and tasks/algorithms/penalties.py.
+Differs: the mean is over the tokens of the step, as in DAPO's code; eq. 8 has the mean over those
+of one prompt's group, and then over prompts.
 Letters: N sequences, T tokens.
 """
 

@@ -6,9 +6,9 @@ distance is the difference of probabilities (total variation, `dppo`; bounds 0.2
 Leibler divergence of the two-point distributions (token or not; `dppo_kl`, bound 0.05). So a rare
 token may become twenty times as likely, and a likely one not 1.4 times.
 
-clip_high bounds tokens with an advantage above 0, clip_low all others. A penalty of 1e-3 (log r)^2
-on all tokens, those dropped or without an advantage too, is prime-rl's.
-Differs: distances are from pi_old, the trainer's policy before the step, where prime-rl and verl
+clip_high bounds tokens with an advantage above 0, clip_low all others.
+Differs: a penalty of 1e-3 (log r)^2 on all tokens, those dropped or without an advantage too; it is
+prime-rl's. Distances are from pi_old, the trainer's policy before the step, where prime-rl and verl
 take the rollout engine's. With `engines.mismatch.old_policy: rollout` both the ratio and the
 distances are from that, as theirs.
 Letters: N sequences, T tokens.

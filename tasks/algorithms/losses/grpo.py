@@ -1,7 +1,7 @@
 """GRPO: one ratio per token, mean over the tokens of a sequence, then over sequences.
 
 Source: GRPO as in DeepSeekMath. Compass-Thinker's form is this one without KL and with a
-wider upper bound (clip-higher): `clip_high` above `clip_low`, `auxiliary.kl` 0.
+wider upper bound (clip-higher): `clip_high` above `clip_low`, no term `kl`.
 Letters: N sequences, T tokens.
 """
 

@@ -4,8 +4,8 @@ Each splits a sequence's tokens into groups, takes the geometric mean of the tok
 ratios of a group, clips it to a range and weights the tokens:
 
               group              range                   tokens are averaged over
-    GRPO      the token          (0.2, 0.28)             the sequence
-    Dr. GRPO  the token          (0.2, 0.28)             a constant length
+    GRPO      the token          (0.2, 0.2)              the sequence
+    Dr. GRPO  the token          (0.2, 0.2)              a constant length
     DAPO      the token          (0.2, 0.28)             the batch
     CISPO     the token          capped, detached        the batch
     GSPO      the sequence       (3e-4, 4e-4)            the sequence
@@ -13,7 +13,7 @@ ratios of a group, clips it to a range and weights the tokens:
     ESPO      tokens of similar  grows with the          the group, then the
               entropy            group's entropy         groups of the sequence
 
-A loss file therefore only defines groups, ranges and weights (a Plan, computed once from
+A loss file therefore only defines groups, ranges and weights (a `TokenPlan`, computed once from
 pi_old); this file holds the arithmetic. The objective is maximised; loss = -objective.
 
 Reduction: the loss of an update is -(sum of its sequences' objectives) divided by

@@ -1,4 +1,4 @@
-"""Skip what is predicted to teach nothing (CompassMax A.4, which gives no predictor)."""
+"""Skip what is predicted to teach nothing (CompassMax, which gives no predictor)."""
 
 from pydantic import Field
 

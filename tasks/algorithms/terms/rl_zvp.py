@@ -1,6 +1,6 @@
 """RL-ZVP: groups whose rewards are all equal teach by the entropy of their tokens.
 
-Source: RL-ZVP (arXiv 2509.21880), whose best alpha is 0.10; CompassMax A.4.
+Source: RL-ZVP (arXiv 2509.21880), whose best alpha is 0.10; CompassMax.
 Letters: N sequences, T tokens.
 """
 

@@ -1,4 +1,4 @@
-"""Rewards of labels, and comparisons in both presentation orders (CompassMax A.7).
+"""Rewards of labels, and comparisons in both presentation orders (CompassMax).
 
 Differs: the paper does not publish its numbers. Here a win is 1, a tie 0.5 and a loss 0,
 averaged over both presentation orders, so that a judge that always prefers the first answer

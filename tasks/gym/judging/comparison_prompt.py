@@ -1,4 +1,4 @@
-"""The comparison prompt of a judge, and parsing of the label in its reply (CompassMax A.7).
+"""The comparison prompt of a judge, and parsing of the label in its reply (CompassMax).
 
 The paper names structured fields and a final label A, B or TIE; its prompt is not public. Here
 the reply is one JSON object {requirements, analysis_a, analysis_b, comparison, label}. The label

@@ -1,4 +1,4 @@
-"""Comparison of open text by a generative reward model (CompassMax A.7).
+"""Comparison of open text by a generative reward model (CompassMax).
 
 Gold: {"reference": "..."} (mode "reference") compares every answer with a reference: win 1, tie
 0.5, loss 0, averaged over both presentation orders; at most 0.5 with "best": true.

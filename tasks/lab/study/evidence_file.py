@@ -157,7 +157,9 @@ def read(name: str, folder: Path = FOLDER) -> StudyEvidence:
 
 @cache
 def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
-    """Name what differs today: 'settings', and stages whose code is another one."""
+    """Name what differs today: 'settings', 'seeds' that the study names no more, and stages whose
+    code is another one.
+    """
     evidence = read(kept_name, folder)
     changed, without = [], ()
     try:
@@ -165,6 +167,9 @@ def changes_since(kept_name: str, folder: Path = FOLDER) -> tuple[str, ...]:
         without = _without(plan)
         if plan.digest != evidence.settings:
             changed.append("settings")
+        declared = declaration.study_of(declaration.read_study(str(ROOT / evidence.source)))
+        if not {*evidence.seeds} <= {*declared.seeds}:
+            changed.append("seeds")
     except SettingsError:
         changed.append("settings")
     changed += [

@@ -56,7 +56,7 @@ def audit(
         keys: from `read_public_keys`; one of them has to vouch for every statement. None = nobody
             has to.
         authorities: certificates of time stamp services; one of them has to vouch for the time of
-            a promotion. None = no time is read.
+            a promotion; () = no time is read.
         outside: hash the raw files that lie outside of the store as well.
 
     Raises:

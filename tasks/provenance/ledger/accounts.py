@@ -37,7 +37,7 @@ STAGES = {
     ),
     "later": (GroupOutcome.IN_FLIGHT,),
 }
-"""Group outcomes by the step of zero-variance elimination that decides them (CompassMax A.4)."""
+"""Group outcomes by the step of zero-variance elimination that decides them (CompassMax)."""
 _TOKENS = ["generated_tokens", "trained_tokens", "saved_tokens"]
 _OUTCOME_SUMS = ["draws", *_TOKENS, "advantage_mass"]
 _PROMPT_SUMS = [*_OUTCOME_SUMS, "skips", "rollouts", "scored", "solved", "pass_rate_change"]

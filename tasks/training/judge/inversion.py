@@ -3,7 +3,7 @@
 A group is the largest set of answers to one task in which every pair was compared and the labels
 are consistent with one ranking (with ties). The true quality of an answer is its share of wins
 in these labels, so the advantage of RL, reward minus the mean of the group, has a known sign
-(CompassMax A.7). The reward of the judge is the round robin of its verdicts in both orders; the
+(CompassMax). The reward of the judge is the round robin of its verdicts in both orders; the
 reward of the scalar head is its score.
 
 The true quality is a round robin too, because people compared answers and did not score them.

@@ -1,6 +1,6 @@
 """Quality of verdicts on human comparisons: accuracy, tie recall, consistency, agreement.
 
-CompassMax A.7 reports these four. Every pair is judged in both orders; verdicts are converted to
+CompassMax reports these four. Every pair is judged in both orders; verdicts are converted to
 the order in the file, so that verdicts that agree are equal. An unreadable reply counts as a
 wrong verdict and has its own column. Source of kappa: Cohen 1960: (observed - expected
 agreement) / (1 - expected agreement).

@@ -8,7 +8,7 @@ import pytest
 from data_schemas.study import EvidenceCell, StudyEvidence
 from tasks.errors import DataError
 from tasks.lab.study import documents, evidence_file
-from tasks.lab.study.declaration import read_study
+from tasks.lab.study.declaration import read_study, study_of
 from tasks.platform.cache_version import code_digest
 
 UNUSED = evidence_file.COPYING + tuple(evidence_file.ENGINES.values())
@@ -28,7 +28,7 @@ After.
 
 
 def evidence(**changes) -> StudyEvidence:
-    plan = read_study(str(evidence_file.ROOT / LADDER), "", 1)
+    plan = read_study(str(evidence_file.ROOT / LADDER))
     given = {
         "name": "ladder",
         "title": "t",
@@ -39,7 +39,7 @@ def evidence(**changes) -> StudyEvidence:
         "machine": "m",
         "settings": plan.digest,
         "code": {"merge": code_digest("merge", UNUSED)},
-        "seeds": (0,),
+        "seeds": study_of(plan).seeds,
         "variants": {"default": "as shipped"},
         "against": {"default": "default"},
         "checkpoints": ("merged", "rl/two"),
@@ -65,7 +65,7 @@ def test_a_region_is_rendered_and_the_rest_of_the_page_stays(tmp_path):
     assert "anything" not in page
     assert page.startswith("Before.\n")
     assert page.endswith("After.\n")
-    assert "<sub>`ladder`: 1 seed, measured at abc</sub>" in page
+    assert "<sub>`ladder`: 5 seeds, measured at abc</sub>" in page
     assert page == documents.render(page, tmp_path)
 
 
@@ -76,6 +76,15 @@ def test_what_has_changed_since_then_stands_behind_the_numbers(tmp_path):
     page = documents.render(PAGE, tmp_path)
 
     assert "measured at abc; since then changed: settings, merge, gone</sub>" in page
+
+
+def test_a_seed_that_the_study_names_no_more_is_a_change(tmp_path):
+    seeds = (*study_of(read_study(str(evidence_file.ROOT / LADDER))).seeds, 0)
+    evidence_file.write(evidence(seeds=seeds), str(tmp_path))
+
+    assert "6 seeds, measured at abc; since then changed: seeds</sub>" in documents.render(
+        PAGE, tmp_path
+    )
 
 
 def test_a_number_that_nobody_measured_is_refused(tmp_path):
@@ -95,7 +104,7 @@ def test_a_page_with_a_template_outside_of_it_is_rendered_whole(tmp_path):
 
     page = documents.render_whole(f"# A\n{number}({{{{ origins() }}}})\n", tmp_path)
 
-    assert "# A\nSolves 77.1 % [70.0, 80.0].\n(`ladder`: 1 seed, measured at abc)\n" == page
+    assert "# A\nSolves 77.1 % [70.0, 80.0].\n(`ladder`: 5 seeds, measured at abc)\n" == page
     with pytest.raises(DataError, match=r"write \{\{ origins\(\) \}\} behind the last one"):
         documents.render_whole(f"{{{{ origins() }}}}\n{number}", tmp_path)
     assert "no number\n" == documents.render_whole("no number\n", tmp_path)

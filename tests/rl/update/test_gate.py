@@ -101,7 +101,7 @@ def test_a_correction_that_is_always_on_is_reported():
 
 
 def test_a_pause_says_what_to_do():
-    with pytest.raises(EngineError, match=r"step 3: k3 2.00e-01 is above .* Turn on router replay"):
+    with pytest.raises(EngineError, match=r"step 3: k3 2.00e-01 is above .* router_replay r3, or"):
         enforce(decide(3, metrics(0.2), 0.0, SETTINGS))
     enforce(decide(3, metrics(0.05), 0.0, SETTINGS))
 

@@ -72,7 +72,6 @@ def open_scaffold(settings: AnyRecipe, phase: RLSettings) -> Recipe:
         if term.engine_gap > EngineGap.UNUSED:
             raise SettingsError(
                 f"terms has {one.kind!r}, which compares trainer and rollout engine: weights "
-                "between the prompts would undo a scaffold; leave it out, or set the scaffold's "
-                "ratio to 'importance'"
+                "between the prompts would undo a scaffold; leave it out"
             )
     return Recipe(shaper=Scaffold(scaffold, phase), report=ScaffoldPhaseReport(scaffold, phase))
