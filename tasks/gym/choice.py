@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice, pairwise
-from string import ascii_lowercase
+from string import ascii_lowercase, punctuation, whitespace
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -235,8 +235,18 @@ def _folded(*patterns: str) -> re.Pattern[str]:
 
 
 _ANNOUNCES = "|".join((*_PHRASES, *(language.announces() for language in _LANGUAGES)))
-# All begin with a letter or one of three signs: what does not is passed over at once.
-_MARKER = _folded(rf"(?=[\w#\\【])(?:{_ANNOUNCES})", _KEY)
+# How announcements begin. Tried at every place of a text, and the branches of all languages only
+# where it matches: `re` passes over an alternative that begins with another letter at once.
+_BEGINS_MARKER = (
+    r"####|\\box|a(?:ccu|dec|deq|lte|nsw|ntw|ppr|usw| gaba| resp)|b(?:ena|est|etu|on)|"
+    r"c(?:ert|ho[io]|hín|họn|orr|âu)|e(?:le|li|sat|sco|u )|f(?:ina|itt)|g(?:aba|ius)|"
+    r"i(?:[ ']|ch |o )|j(?:awa|e |ust)|k(?:ami|asa|ita|orr)|l(?:et[rt]|ike|ựa)|"
+    r"m(?:arc|eil|ejo|elh|igl|y|ögl)|nous|o(?:ne|ps[iy]|pt|pç|pz|pc|ur)|"
+    r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:esp|ich|igh|isp|épo)|"
+    r"s(?:ago|aya|ce|el|esu|olu|uit)|t(?:ama|epa|erb|he cho|rue|ốt)|verd|"
+    r"w(?:e[ ']|ahl|ast|ir )|y(?:ang|o )|đ(?:áp|úng)|[คเขตถทดฉผร]|[答選选正最的應应故因所本只可【]"
+)
+_MARKER = _folded(rf"(?={_BEGINS_MARKER})(?:{_ANNOUNCES})", _KEY)
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
 # "A no" behind "Answer: ", "{A} 0" behind "\\boxed"; no "A's"
 _BEHIND_MARKER = re.compile(
@@ -470,7 +480,14 @@ _OWN_SCRIPT = re.compile(
 """Their letters; of Chinese characters the words of Chinese are read."""
 _FOREIGN_LETTER = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter that is not Latin: a refusal of `A` alone needs none of them to be read."""
-_REVERSED = _folded(rf"\s?(?:{'|'.join(language.is_good for language in _LANGUAGES)})")
+_BEGINS_REVERSED = (
+    r"'s| the|a(?:dal|ng )|b(?:ena|est|etu)|die |e(?:s |st)|fits|i(?:s |st |ala)|korr|là |"
+    r"m(?:eru|ust)|pali|rich|tepa|would|yang|[éè] | ?[คเถ]|[項项選选是為为唯正]"
+)
+_REVERSED = _folded(
+    rf"(?=\s?(?:{_BEGINS_REVERSED}))\s?"
+    rf"(?:{'|'.join(language.is_good for language in _LANGUAGES)})"
+)
 """Follows the option: "B is the correct answer", B是正确的选项."""
 _CONDITION = re.compile(r"(?:but |even )?(?:if|were|had)(?!\w)")
 """Before "b would be right": what would hold elsewhere asserts nothing."""
@@ -1023,7 +1040,8 @@ def _opening(text: str, names: Collection[str]) -> str:
 
 def _announced(text: str) -> Iterator[tuple[int, int, str]]:
     """Find markers before an option: start, end and ''."""
-    last = next((place for place in reversed(range(len(text))) if fold(text[place])), -1)
+    end = len(text.rstrip(punctuation + whitespace))
+    last = next((place for place in reversed(range(end)) if fold(text[place])), -1)
     for marker in _MARKER.finditer(text):
         if marker.end() <= last and not _HYPOTHESIS.search(_clause(text, marker.start())):
             yield *marker.span(), ""
