@@ -25,7 +25,7 @@ LIMIT_S = 1.0
 SOURCES = {
     "final_answer": ("maths", "denials.py"),
     "rule_answer": ("maths", "denials.py"),
-    "choice": ("choice.py", "denials.py"),
+    "choice": ("choice.py", "options", "denials.py"),
     "extraction": ("extraction.py",),
     "tool_calls": ("tools",),
     "bfcl_calls": ("tools",),

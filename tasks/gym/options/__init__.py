@@ -1,0 +1,1 @@
+"""The options of a multiple-choice question in a text: announced, mentioned, denied, explained."""
