@@ -1,9 +1,10 @@
 """What the models of a store solve at each level of difficulty, as a file for pages.
 
-    make study OF=workflows/lab/studies/wishes.yaml SEEDS=1 ARGS="--store STORE"
-    python -m tests.bench.levels STORE "make evidence NAME=wishes SEEDS=1" --out FILE
+    make evidence NAME=wishes SEEDS=3 ARGS="--store STORE"
+    python -m tests.bench.levels STORE "make evidence NAME=wishes SEEDS=3" --out FILE
 
-It reads the evaluations in the store, one a model. So the store should hold one seed of a study.
+It reads all evaluations in the store and pools those of a checkpoint over the seeds. So the store
+should hold one study of one variant.
 """
 
 import argparse
@@ -53,14 +54,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("command", help="that made the store")
     parser.add_argument("--out", type=Path, required=True, help="a JSON file of the numbers")
     options = parser.parse_args(arguments)
-    models: dict[str, dict[str, dict[str, float]]] = {}
+    samples: dict[str, list[SampleResult]] = defaultdict(list)
     for path in sorted(options.store.glob(f"objects/*/{SAMPLES_FILE}")):
         name = json.loads((path.parent / "report.json").read_bytes())["model"]
-        if name in models:
-            raise DataError(f"{options.store} has two evaluations of {name}; name a store of one")
-        models[name] = by_level(read_table(path, SampleResult))
-    if not models:
+        samples[name] += read_table(path, SampleResult)
+    if not samples:
         raise DataError(f"{options.store} has no evaluation")
+    models = {name: by_level(samples[name]) for name in sorted(samples)}
     content = {**evidence_file.origin(options.command, *MODULES), "models": models}
     write_bytes(options.out, (json.dumps(content, indent=1) + "\n").encode())
 
