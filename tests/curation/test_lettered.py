@@ -89,11 +89,11 @@ def test_the_commonest_number_of_options_is_that_of_the_table():
         for n in range(40)
     ]
 
-    found = find_options([*rows, rows[1] | {"answerKey": "E"}])
+    options = find_options([*rows, rows[1] | {"answerKey": "E"}])
 
-    assert found is not None
-    assert "choices.text.3" == found.options[-1]
-    assert {"1": "A", "4": "D", "B": "B"}.items() <= found.values.items()
+    assert options is not None
+    assert "choices.text.3" == options.options[-1]
+    assert {"1": "A", "4": "D", "B": "B"}.items() <= options.values.items()
     remarks = guess_mapping("arc", rows).remarks
     assert "choices.text has less than 4 parts in 1 of 40 rows; they are left out." in remarks
 
@@ -104,10 +104,10 @@ def test_a_key_of_any_name_is_known_by_its_letters_if_no_other_column_has_them()
         for n in range(9)
     ]
 
-    found = find_options(rows)
+    options = find_options(rows)
 
-    assert found is not None
-    assert ("x", ("A", "B")) == (found.key, found.options)
+    assert options is not None
+    assert ("x", ("A", "B")) == (options.key, options.options)
     assert find_options([row | {"level": row["x"]} for row in rows]) is None
     for name in ("정답", "Lösung", "clave", "jawapan"):
         named = find_options([row | {"level": "A", name: row["x"]} for row in rows])
