@@ -203,7 +203,8 @@ class MathsReward(StrEnum):
     VALUE = "value"
     """`final_answer`: 1 or 0; the right value wherever the response states it."""
     RULE = "rule"
-    """Compass-Thinker's: `rule_answer`, +1 or -1; every box, or marked line, must be right."""
+    """Compass-Thinker's: `rule_answer`, +1 or -1; every box, or marked line, must be right. A
+    verifier of one's own has +1 or -1 if it declares `signed`."""
 
 
 class JudgeKind(StrEnum):

@@ -32,7 +32,7 @@ from tasks.engines.embedded.rollout_forward import DecoderForward
 from tasks.formats.mapping_files import mapping_of
 from tasks.gym.environments.table import ENVIRONMENTS
 from tasks.gym.protocol import join_turns
-from tasks.gym.table import score_batch
+from tasks.gym.table import is_signed, score_batch
 from tasks.models.model_folder import SHIPPED, check_model_folder, with_code
 from tasks.plugins import load, pin
 from tests.algorithms.signals import signal_of, terms_of
@@ -90,6 +90,17 @@ def test_the_adapter_makes_a_problem_that_the_verifier_scores(folder):
     assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
     (unknown,) = score_batch([problem.model_copy(update={"answer": "{}"})], ["all good"])
     assert unknown.abstained
+
+
+def test_the_class_of_the_page_declares_that_a_wrong_answer_costs(folder):
+    problem = problem_of(folder, "my_rows.py:words", {"ask": "Say it.", "words": 2})
+    exact = problem.model_copy(
+        update={"verifier": pin("my_reward.py:Exact"), "answer": '{"value":"7"}'}
+    )
+
+    assert [False, True] == [is_signed(one) for one in (problem, exact)]
+    verdicts = score_batch([exact] * 2, ["<think>8</think>7", "8"])
+    assert [1.0, 0.0] == [verdict.score for verdict in verdicts]
 
 
 def test_the_mapping_of_the_page_on_rewards_reads_a_table_for_the_same_verifier(folder):

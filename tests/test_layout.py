@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from data_schemas import machine_settings, rl_settings, settings
 from data_schemas.rl_settings import AnyRecipe
+from tasks.gym.table import ENTRIES
 from tasks.platform.eachprompt import foreign_package
 
 ROOT = Path(__file__).parents[1]
@@ -356,6 +357,30 @@ def test_what_the_code_imports_is_installed_without_the_tools_of_development():
 
     # The engines of a cluster, each an extra of its own.
     assert missing <= {"vllm", "megatron", "flytekitplugins"}
+
+
+VERIFIER_LISTS = {
+    "tasks/curation/adapters/mapped.py": "the form of the built-in golds that a table fills",
+    "tasks/curation/cleaning/golds.py": "the form of the built-in golds whose texts may be damaged",
+    "tasks/curation/cleaning/suitability.py": "the form of the built-in golds that have a value",
+    "tasks/curation/commands.py": "what a command offers",
+    "tasks/evaluation/agreement.py": "the two verifiers that the command compares",
+    "tasks/lab/recipes/rusca/criteria.py": "the form of golds that have criteria",
+    "tasks/lab/recipes/rusca/defence.py": "the form of golds that have criteria",
+}
+
+
+def test_what_a_verifier_is_stands_in_its_entry_and_not_in_a_list_of_names():
+    lists = {
+        path.relative_to(ROOT).as_posix()
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Tuple | ast.List | ast.Set)
+        if len(names := [one.value for one in node.elts if isinstance(one, ast.Constant)]) > 1
+        if all(isinstance(name, str) and name in ENTRIES.data for name in names)
+    }
+
+    assert VERIFIER_LISTS.keys() == lists
 
 
 def test_the_top_level_holds_what_a_visitor_looks_for():

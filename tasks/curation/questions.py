@@ -12,7 +12,7 @@ from data_schemas.settings import GradingSettings
 from tasks.curation.mixture import draw
 from tasks.errors import DataError
 from tasks.gym.environments.table import ENVIRONMENTS
-from tasks.gym.protocol import JUDGED
+from tasks.gym.table import is_judged
 
 
 def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
@@ -29,7 +29,9 @@ def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
         DataError: no problem is left.
     """
     problems = read_table(curated / PROBLEMS, Problem)
-    verifiable = [one for one in problems if one.verifier not in {*ENVIRONMENTS, *JUDGED}]
+    verifiable = [
+        one for one in problems if one.verifier not in ENVIRONMENTS and not is_judged(one)
+    ]
     sample = draw(verifiable, settings.weights, settings.max_problems, settings.seed)
     if not sample:
         raise DataError(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from data_schemas.gold_decisions import Annotation
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
-from tasks.gym.protocol import JUDGED
+from tasks.gym.table import is_judged
 
 OTHER_ANSWER = "the models agree on another answer"
 UNSOLVED = "no model solved it"
@@ -41,7 +41,7 @@ def find(
         by_model = by_problem[name]
         if len(samples) < 2 or by_model.keys() != samples.keys():
             continue
-        if name in decided or problem.verifier in JUDGED:
+        if name in decided or is_judged(problem):
             continue
         reason = _reason(by_model)
         if reason:

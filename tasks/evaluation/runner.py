@@ -26,8 +26,9 @@ from tasks.evaluation.journal import Journal
 from tasks.evaluation.respondents import EvaluationAnswer, Key, Respondent
 from tasks.formats.progression import REPORT_FILE, read_evaluation
 from tasks.gym.judging.bias import judge_bias
-from tasks.gym.protocol import JUDGED, Scorer
+from tasks.gym.protocol import Scorer
 from tasks.gym.refusal import request_kind
+from tasks.gym.table import is_judged
 from tasks.gym.voting import voted_answer
 from tasks.platform.progress import progress
 from tasks.store.files import copy_file, write_bytes
@@ -167,7 +168,7 @@ def _check_problems(problems: Sequence[Problem]) -> None:
 def _judge_bias(problems: Mapping[str, Problem], rows: Sequence[SampleResult]) -> dict[str, float]:
     judged: dict[str, list[tuple[str, Verdict]]] = defaultdict(list)
     for row in rows:
-        if problems[row.problem_id].verifier in JUDGED:
+        if is_judged(problems[row.problem_id]):
             verdict = Verdict(score=row.score, reason=row.reason, detail=row.detail)
             judged[row.problem_id].append((row.text, verdict))
     return judge_bias(list(judged.values()))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from data_schemas.pass_rates import SolveRate
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
-from tasks.gym.protocol import JUDGED
+from tasks.gym.table import is_judged
 
 
 def measure(
@@ -29,7 +29,7 @@ def measure(
             solved[row.problem_id] += row.solved
         for name, count in sorted(attempts.items()):
             problem = problems[name]
-            if problem.verifier not in JUDGED:
+            if not is_judged(problem):
                 yield SolveRate(
                     problem=name,
                     source=problem.source,

@@ -20,7 +20,7 @@ from data_schemas.rows import Problem
 from tasks.algorithms.tool_reward import ToolCall
 from tasks.errors import SettingsError
 from tasks.gym import table
-from tasks.gym.protocol import JUDGED, verifiers_of
+from tasks.gym.protocol import verifiers_of
 from tasks.gym.tools.forms import FORMS
 from tasks.plugins import is_reference, module_of
 
@@ -353,7 +353,7 @@ def free_scores(problems: Iterable[Problem]) -> tuple[EchoScore, ...]:
 
 def is_scored(problem: Problem) -> bool:
     """True unless a problem needs a judge or outside code, which one text is no answer to."""
-    return problem.verifier not in (*JUDGED, "environment", "self_play")
+    return not (table.is_judged(problem) or problem.is_outside)
 
 
 def echo_scores(

@@ -14,10 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from data_schemas.rollouts import ResponseScore, ScoringRequest
 from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Message, Problem
 from data_schemas.verdicts import Verdict, abstain, response_fault, scored
+from tasks.errors import SettingsError
 from tasks.plugins import attribute, load
 
-JUDGED = ("generative_judge", "rubric")
-"""Verifiers that need a judge; their equal scores mean 'alike', not 'right' or 'wrong'."""
 TURN_BREAK = "\u241e"
 """Between the turns of an episode, in the text that its verifier reads (SYMBOL FOR RECORD
 SEPARATOR)."""
@@ -108,6 +107,22 @@ def own_verifier(reference: str) -> OwnVerifier:
     return OwnVerifier(reference)
 
 
+def own_entry(reference: str) -> "Entry":
+    """Return the entry of the verifier that a reference names, with the flags that it declares.
+
+    Raises:
+        SettingsError: as `tasks.plugins.load`, or a flag is neither True nor False.
+    """
+    verify = own_verifier(reference)
+    value = attribute(reference)
+    flags = {flag: getattr(value, flag, False) for flag in ("judged", "signed")}
+    for flag, declared in flags.items():
+        if not isinstance(declared, bool):
+            place = reference.partition("@")[0]
+            raise SettingsError(f"{place}: {flag} is {declared!r}; use True or False")
+    return Entry(verify, **flags)
+
+
 def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:
     """Name the verifiers of some problems."""
     return frozenset(problem.verifier for problem in problems)
@@ -147,6 +162,14 @@ class Entry:
     runs_gold: bool = False
     """The gold answer is a program's tests or an environment's records: with other characters in
     it, even of a telephone number, it is another task."""
+    judged: bool = False
+    """Scores are opinions that compare responses: equal ones mean 'alike', not 'right' or 'wrong'.
+    A user's own verifier declares it as an attribute."""
+    needs_judge: bool = False
+    """The judge of the settings scores; without one, problems of this verifier are refused."""
+    signed: bool = False
+    """Verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`. A user's own
+    verifier declares it as an attribute."""
 
 
 def failure_verdict(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:

@@ -11,8 +11,9 @@ from typing import Any, cast
 from data_schemas.rows import THINK_CLOSE, THINK_OPEN, Problem
 from data_schemas.verdicts import Verdict
 from tasks.algorithms.tool_reward import ToolCall
-from tasks.gym.protocol import JUDGED, find_game
+from tasks.gym.protocol import find_game
 from tasks.gym.scoring.canaries import own_canaries
+from tasks.gym.table import is_judged, runs_gold
 from tasks.gym.tools.bfcl_calls import OPTIONAL
 from tasks.gym.tools.forms import CALL_CLOSE, CALL_OPEN, FORMS
 from tasks.plugins import is_reference
@@ -20,9 +21,6 @@ from tasks.plugins import is_reference
 MOST_CHARACTERS = 80
 """Characters of a response in a message."""
 PROGRAMS = "code_tests"
-_UNTRIED = (*JUDGED, "environment", "self_play", "shop", PROGRAMS)
-"""Verifiers of which one text is no answer, or that need a judge or the sandbox: curation runs the
-solutions of code problems on all rows."""
 Gold = Mapping[str, Any]
 Score = Callable[[Sequence[Problem], Sequence[str]], Sequence[Verdict]]
 """Scores responses[i] as an answer to problems[i]."""
@@ -79,7 +77,7 @@ def try_references(
         score: scores all texts in one batch.
     """
     texts = [
-        () if problem.verifier in _UNTRIED else (*of_row, *references(problem))
+        () if _is_untried(problem) else (*of_row, *references(problem))
         for problem, of_row in zip(problems, responses, strict=True)
     ]
     pairs = [(problem, text) for problem, of in zip(problems, texts, strict=True) for text in of]
@@ -91,6 +89,14 @@ def try_references(
         tried = [Trial(problem, text, next(verdicts), of_row=bool(of_row)) for text in of]
         results.append(max(tried, key=_score, default=Trial(problem)))
     return results
+
+
+def _is_untried(problem: Problem) -> bool:
+    """True if one text is no answer, or a judge or the sandbox has to score it.
+
+    Curation runs the solutions of code problems on all rows.
+    """
+    return is_judged(problem) or runs_gold(problem)
 
 
 def _score(trial: Trial) -> float:

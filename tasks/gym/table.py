@@ -5,9 +5,10 @@ unless the response caused it (`response_fault`).
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from data_schemas.rl_settings import JudgeKind, JudgeSettings
 from data_schemas.rows import OUTSIDE, Problem
 from data_schemas.verdicts import Verdict
 from tasks.errors import SettingsError
@@ -20,10 +21,10 @@ from tasks.gym.judging.no_judge import NoJudge
 from tasks.gym.maths import final_answer, rule_answer, verdict
 from tasks.gym.protocol import (
     CONTROL,
-    JUDGED,
     Entry,
     Verifier,
     failure_verdict,
+    own_entry,
     own_verifier,
 )
 from tasks.gym.tools import bfcl_calls, tool_calls
@@ -33,9 +34,10 @@ from tasks.plugins import Table
 _LOG = logging.getLogger(__name__)
 ResultT = TypeVar("ResultT")
 
+_MATHS_S = verdict.MAX_CANDIDATES * verdict.TIMEOUT_S
 _BUILT_IN = {
-    "final_answer": Entry(final_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
-    "rule_answer": Entry(rule_answer.verify, verdict.MAX_CANDIDATES * verdict.TIMEOUT_S),
+    "final_answer": Entry(final_answer.verify, _MATHS_S, signed=True),
+    "rule_answer": Entry(rule_answer.verify, _MATHS_S, signed=True),
     "choice": Entry(choice.verify),
     "extraction": Entry(extraction.verify),
     "tool_calls": Entry(tool_calls.verify),
@@ -63,19 +65,22 @@ def verify_rule_rubric(problem: Problem, response: str) -> Verdict:
 
 
 ENTRIES: Table[Entry] = Table(
-    {**_BUILT_IN, "rule_rubric": Entry(verify_rule_rubric)},
-    lambda reference: Entry(own_verifier(reference)),
+    {
+        **_BUILT_IN,
+        "rule_rubric": Entry(verify_rule_rubric),
+        "generative_judge": Entry(
+            comparisons.verifier(NoJudge()), in_worker=False, judged=True, needs_judge=True
+        ),
+        "rubric": Entry(
+            rubric.verifier(NoJudge(), PLAIN), in_worker=False, judged=True, needs_judge=True
+        ),
+    },
+    own_entry,
 )
-"""How the scoring service runs the verifiers that need no judge."""
+"""What every verifier declares, and how the scoring service runs it; `binding` adds the judge."""
 
 VERIFIERS: Table[Verifier] = Table(
-    {
-        **PLAIN,
-        "rule_rubric": verify_rule_rubric,
-        "generative_judge": comparisons.verifier(NoJudge()),
-        "rubric": rubric.verifier(NoJudge(), PLAIN),
-    },
-    own_verifier,
+    {name: entry.verify for name, entry in ENTRIES.items()}, own_verifier
 )
 """Every verifier that a problem may name, with default settings; those of a user's own too."""
 
@@ -96,13 +101,78 @@ def listed_entries(table: Table[Entry], own: Sequence[str]) -> dict[str, Entry]:
     return entries | {name: table.find(name, "--verifier") for name in own}
 
 
+def is_judged(problem: Problem) -> bool:
+    """True if equal scores of responses to the problem mean 'alike', not 'right' or 'wrong'.
+
+    False where the verifier does not exist, which scoring refuses.
+
+    Raises:
+        SettingsError: the code of a user's own verifier is missing or has changed.
+    """
+    entry = _entry_of(problem)
+    return entry is not None and entry.judged
+
+
+def is_signed(problem: Problem) -> bool:
+    """True if verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`.
+
+    Raises:
+        SettingsError: as `is_judged`.
+    """
+    entry = _entry_of(problem)
+    return entry is not None and entry.signed
+
+
+def _entry_of(problem: Problem) -> Entry | None:
+    """Return the entry of a problem's verifier with default settings, if there is one."""
+    try:
+        return ENTRIES[problem.verifier]
+    except KeyError:
+        return None
+
+
+def runs_gold(problem: Problem) -> bool:
+    """True if the gold answer is a program's tests or an environment's records."""
+    entry = ENTRIES.data.get(problem.verifier)
+    return entry is not None and entry.runs_gold
+
+
+def needs_judge(problem: Problem) -> bool:
+    """True if only the judge of the settings can score responses to the problem."""
+    entry = ENTRIES.data.get(problem.verifier)  # no code of a user's own is bound to the judge
+    return entry is not None and entry.needs_judge
+
+
+def require_judge(judge: JudgeSettings, where: str, problems: Iterable[Problem]) -> None:
+    """Refuse problems that only a judge can score.
+
+    Args:
+        judge: that scores them.
+        where: name of its settings, in the message.
+        problems: that will be scored.
+
+    Raises:
+        SettingsError: some need a judge, and none is set.
+    """
+    if judge.kind is not JudgeKind.NONE:
+        return
+    lacking = [problem for problem in problems if needs_judge(problem)]
+    if lacking:
+        first = lacking[0]
+        raise SettingsError(
+            f"{where}.kind is none, but {len(lacking)} problems need a judge, first {first.id} "
+            f"(verifier {first.verifier}). Set it to 'http' with address and model of an endpoint, "
+            f"or to 'model' with a model directory; or leave out the source {first.source}"
+        )
+
+
 def find_by_verifier(table: Mapping[str, ResultT], problem: Problem) -> ResultT:
     """Look up the entry of the verifier that a problem names.
 
     Raises:
         SettingsError: there is no such verifier, or it needs a judge and none is set.
     """
-    if problem.verifier in JUDGED and problem.verifier not in table:
+    if needs_judge(problem) and problem.verifier not in table:
         raise SettingsError(
             f"{problem.id}: verifier {problem.verifier!r} needs a judge. Set RewardSettings.judge "
             "(kind, address, model), or leave such problems out."

@@ -30,11 +30,10 @@ from tasks.algorithms.phase_choices import counts_all_responses
 from tasks.algorithms.routing import Traces
 from tasks.engines.protocols import TokenBatch, TokenScores, Trainer
 from tasks.errors import EngineError
+from tasks.gym.table import is_signed
 from tasks.rl.groups import CollectedGroup
 from tasks.rl.recipe import Teacher
 
-SIGNED = ("final_answer", "rule_answer")
-"""Verifiers whose verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`."""
 Value = TypeVar("Value")
 Render = Callable[[Sequence[Message]], NDArray[np.int32]]
 """Makes the tokens of a prompt, from its chat template."""
@@ -96,7 +95,7 @@ def group_relative(
     # 0 stands in for an abstention: `valid_PG` keeps it out of mean and advantage.
     scores_PG = torch.tensor([[score or 0.0 for score in row] for row in verdicts])
     if settings.rewards.maths is MathsReward.RULE:
-        signed_P1 = torch.tensor([[entry.group.problem.verifier in SIGNED] for entry in groups])
+        signed_P1 = torch.tensor([[is_signed(entry.group.problem)] for entry in groups])
         scores_PG = torch.where(signed_P1, signed_scores(scores_PG), scores_PG)
     valid_PG = torch.tensor([[score is not None for score in row] for row in verdicts])
     penalties_PG = torch.tensor(

@@ -30,7 +30,7 @@ from tasks.algorithms.kept_sets import join_kept
 from tasks.algorithms.phase_choices import trains_zero_variance
 from tasks.engines.protocols import Request
 from tasks.errors import EngineError
-from tasks.gym.protocol import JUDGED
+from tasks.gym.table import ENTRIES, is_judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +195,11 @@ def without_problems(
             f"rewards.code {rewards.code.value} has no effect: no problem of the phase has "
             "verifier code_tests"
         )
-    if rewards.judge.kind is not JudgeKind.NONE and present.isdisjoint(JUDGED):
+    judges = sorted(name for name, entry in ENTRIES.items() if entry.needs_judge)
+    if rewards.judge.kind is not JudgeKind.NONE and present.isdisjoint(judges):
         lines.append(
             f"rewards.judge {rewards.judge.kind.value} has no effect: no problem of the phase "
-            f"has verifier {' or '.join(JUDGED)}"
+            f"has verifier {' or '.join(judges)}"
         )
     return lines
 
@@ -210,7 +211,7 @@ def decide_outcome(settings: RLSettings, group: RolloutGroup) -> GroupOutcome:
         return GroupOutcome.UNSCORED
     if scores_vary(scores):
         return GroupOutcome.NON_ZERO_VARIANCE
-    if group.problem.verifier in JUDGED:
+    if is_judged(group.problem):
         return GroupOutcome.ZERO_VARIANCE_JUDGED
     if SCORE_TOLERANCE < scores[0] < 1.0 - SCORE_TOLERANCE:
         return GroupOutcome.ZERO_VARIANCE_PARTIAL

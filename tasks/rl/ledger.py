@@ -34,7 +34,7 @@ from tasks.algorithms.routing import disagreement, missing_rows
 from tasks.algorithms.token_uses import accepted_tokens, token_uses
 from tasks.engines.protocols import TokenScores
 from tasks.gym.judging.bias import judge_bias
-from tasks.gym.protocol import JUDGED
+from tasks.gym.table import is_judged
 from tasks.rl.batch import StepBatch, slices_of
 from tasks.rl.collector import InFlightPrompt, SkippedPrompt, StepRollouts
 from tasks.rl.groups import CollectedGroup, scores_vary
@@ -325,7 +325,7 @@ def collect_metrics(collected: StepRollouts, monitors: Sequence[str] = ()) -> di
         [
             [(item.text, item.verdict) for item in entry.group.rollouts]
             for entry in groups
-            if entry.group.problem.verifier in JUDGED
+            if is_judged(entry.group.problem)
         ]
     )
 

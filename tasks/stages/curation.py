@@ -48,8 +48,8 @@ from tasks.engines.scoring import open_judge, open_scoring
 from tasks.engines.select import open_rollout
 from tasks.errors import SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, is_taught, require_cause
-from tasks.gym.judging.no_judge import require_judge
 from tasks.gym.protocol import verifiers_of
+from tasks.gym.table import require_judge
 from tasks.models.architectures import refuse_foreign_code
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.base_model import find_base, read_model

@@ -34,7 +34,7 @@ from tasks.formats import nights
 from tasks.formats.content import content_keys
 from tasks.formats.known import read_known
 from tasks.formats.readiness import fit_phase
-from tasks.gym.judging.no_judge import require_judge
+from tasks.gym.table import require_judge
 from tasks.platform.deck import deck_of_facts
 from tasks.platform.shell import shell
 from tasks.provenance.lineage.registry import GATE_FILE, RELEASED

@@ -9,6 +9,7 @@ from data_schemas.settings import GradingSettings
 from data_schemas.sources import RowPlace
 from tasks.curation.questions import pose
 from tasks.errors import DataError
+from tasks.plugins import pin
 
 
 @pytest.fixture
@@ -32,6 +33,23 @@ def test_what_a_program_verifies_in_one_turn_is_asked_with_earlier_decisions(cur
     asked = [problem.id for problem in read_table(tmp_path / "out" / HELD_OUT, Problem)]
     assert (["test/a", "test/d"], {"problems": 4, "asked": 2}) == (asked, facts)
     assert all((tmp_path / "out" / name).exists() for name in (DECISIONS, ROWS))
+
+
+def test_an_opinion_and_an_episode_of_ones_own_are_not_posed(curated, tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(
+        "class Opinion:\n    judged = True\n    def __call__(self, problem, response): ...\n"
+        "class Game:\n    def observe(self, problem, turns): ...\n"
+        "    def verify(self, problem, response): ...\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    problems = read_table(curated / PROBLEMS, Problem)
+    for place, name in ((0, "Opinion"), (3, "Game")):
+        verifier = pin(f"own.py:{name}")
+        problems[place] = problems[place].model_copy(update={"verifier": verifier})
+    write_table(curated / PROBLEMS, Problem, problems)
+
+    with pytest.raises(DataError, match="none of 4 training problems has an answer"):
+        pose(GradingSettings(), curated, tmp_path / "out")
 
 
 def test_the_draw_is_that_of_grading(curated, tmp_path):

@@ -3,13 +3,16 @@
 import hostile
 import pytest
 
-from data_schemas.rl_settings import MathsReward, RewardSettings
+from data_schemas.rl_settings import JudgeSettings, MathsReward, RewardSettings
 from data_schemas.verdicts import scored
 from tasks.errors import EngineError, SettingsError
 from tasks.gym import binding, table
+from tasks.gym.degenerate import is_scored
 from tasks.gym.maths import rule_answer
+from tasks.gym.references import Trial, try_references
 from tasks.gym.scoring import canaries
 from tasks.gym.scoring.canaries import CANARIES, check_canaries
+from tasks.plugins import pin
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -116,7 +119,7 @@ def test_every_verifier_has_a_canary_and_all_sing() -> None:
 def test_a_verifier_with_one_verdict_for_everything_is_caught(
     score: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(canaries.VERIFIERS, "extraction", lambda p, r: scored(score, "same"))
+    monkeypatch.setitem(table.VERIFIERS, "extraction", lambda p, r: scored(score, "same"))
     with pytest.raises(EngineError, match=r"verifier extraction scored .* must"):
         check_canaries()
 
@@ -127,6 +130,64 @@ def test_the_table_can_be_used_again_after_closing(problem) -> None:
     table.close()
 
     assert 1.0 == table.score_batch([one], ["def f(): return 1"])[0].score
+
+
+MINE = """
+from data_schemas.verdicts import scored
+
+
+class Opinion:
+    judged = True
+
+    def __call__(self, problem, response):
+        return scored(0.5, "opinion")
+
+
+class Sign(Opinion):
+    judged, signed = False, True
+
+
+class Odd(Opinion):
+    signed = "yes"
+
+
+def plain(problem, response):
+    return scored(1.0, "plain")
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch: pytest.MonkeyPatch, problem):
+    """Make problems of verifiers in a file of a user's own."""
+    (tmp_path / "flags.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    return lambda name: problem(pin(f"flags.py:{name}"), {"value": "4"})
+
+
+def test_a_verifier_of_ones_own_declares_what_an_entry_of_the_table_does(problem, mine) -> None:
+    judged, signed, plain = mine("Opinion"), mine("Sign"), mine("plain")
+
+    assert [True, False, False] == [table.is_judged(one) for one in (judged, signed, plain)]
+    assert [False, True, False] == [table.is_signed(one) for one in (judged, signed, plain)]
+    assert table.is_signed(problem("rule_answer", {}))
+    assert not table.is_judged(problem("nobody", {}))
+    bound = binding.entries(RewardSettings())
+    assert bound[judged.verifier].judged
+    assert bound["code_tests"].runs_gold
+
+
+def test_a_declaration_that_is_neither_true_nor_false_is_refused_by_name(mine) -> None:
+    with pytest.raises(SettingsError, match=r"flags\.py:Odd: signed is 'yes'; use True or False"):
+        table.is_signed(mine("Odd"))
+
+
+def test_a_judge_of_ones_own_needs_none_of_the_settings_and_has_no_reference(mine) -> None:
+    opinion = mine("Opinion")
+    table.require_judge(JudgeSettings(), "rewards.judge", [opinion])
+
+    assert not is_scored(opinion)
+    assert [Trial(opinion)] == try_references([opinion], [()], table.score_batch)
+    assert table.score_batch([opinion], ["4"])[0].score == 0.5
 
 
 def test_a_problem_that_needs_a_judge_says_how_to_get_one(problem) -> None:

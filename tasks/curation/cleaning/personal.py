@@ -20,7 +20,7 @@ from tasks.algorithms.personal_data import (
     without_personal_data,
 )
 from tasks.curation.items import Item, refuse
-from tasks.gym.table import ENTRIES
+from tasks.gym.table import runs_gold
 from tasks.store.files import canonical_json, sha256_bytes
 
 STAGE = "privacy"
@@ -57,7 +57,7 @@ def apply_policy(
         if kinds:
             of_gold = [IN_GOLD] if in_gold else []
             counts.setdefault(item.record.source, Counter()).update([ITEMS, *kinds, *of_gold])
-        is_left_out = policy is PersonalData.QUARANTINE or any(map(_runs, in_gold))
+        is_left_out = policy is PersonalData.QUARANTINE or any(map(runs_gold, in_gold))
         if not kinds or item.evaluation or policy is PersonalData.COUNT:
             kept.append(item)
         elif is_left_out:
@@ -103,11 +103,6 @@ def _golds(item: Item) -> list[Problem]:
     """Return the problems of an item whose gold answers it carries."""
     own = [item.record] if isinstance(item.record, Problem) else []
     return own + ([item.answers] if item.answers else [])
-
-
-def _runs(problem: Problem) -> bool:
-    entry = ENTRIES.data.get(problem.verifier)
-    return entry is not None and entry.runs_gold
 
 
 def _masked(item: Item, spellings: Mapping[str, PersonalKind]) -> Item:

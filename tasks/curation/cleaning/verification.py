@@ -14,7 +14,7 @@ from dataclasses import replace
 from data_schemas.rows import Outcome, Problem, QuarantinedItem
 from data_schemas.verdicts import Verdict
 from tasks.curation.items import Item, Partition, refuse
-from tasks.gym.protocol import JUDGED
+from tasks.gym.table import is_judged
 
 VERIFICATION = "verification"
 WRONG = "wrong_demonstration"
@@ -37,7 +37,7 @@ def verify(items: Sequence[Item], score: Score) -> Partition:
     triples = [
         (place, item.answers, item.response)
         for place, item in enumerate(items)
-        if item.answers is not None and item.answers.verifier not in JUDGED
+        if item.answers is not None and not is_judged(item.answers)
     ]
     verdicts = score([problem for _, problem, _ in triples], [response for *_, response in triples])
     results = {place: verdict for (place, *_), verdict in zip(triples, verdicts, strict=True)}

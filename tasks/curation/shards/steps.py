@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from data_schemas.rows import OUTSIDE, Outcome, Problem, QuarantinedItem
+from data_schemas.rows import Outcome, Problem, QuarantinedItem
 from tasks.curation import dedup
 from tasks.curation.cleaning import annotation, personal, quality, verification, withdrawal
 from tasks.curation.contamination import (
@@ -212,7 +212,7 @@ def drop_same_rows(shards: Shards, refused: RefusalTables, held_out: Sequence[It
     ids = {
         item.record.source_row: item.record.id
         for item in reversed(held_out)
-        if not (isinstance(item.record, Problem) and item.record.verifier == OUTSIDE)
+        if not (isinstance(item.record, Problem) and item.record.is_outside)
     }
     for shard in range(len(shards)):
         living = shards.living(shard)

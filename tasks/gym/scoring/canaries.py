@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError
-from tasks.gym.protocol import JUDGED, join_turns
-from tasks.gym.table import VERIFIERS, score_batch
+from tasks.gym.protocol import join_turns
+from tasks.gym.table import ENTRIES, score_batch
 from tasks.plugins import is_reference, module_of
 
 Score = Callable[[Sequence[Problem], Sequence[str]], list[Verdict]]
@@ -183,7 +183,7 @@ def check_canaries() -> None:
     Raises:
         EngineError: as `check`.
     """
-    check(score_batch, VERIFIERS.keys() - set(JUDGED))
+    check(score_batch, [name for name, entry in ENTRIES.items() if not entry.needs_judge])
 
 
 def _problem(canary: Canary) -> Problem:

@@ -21,14 +21,14 @@ from jsonschema import Draft202012Validator
 from data_schemas.rl_settings import RewardSettings
 from tasks.errors import SettingsError
 from tasks.gym import binding, table
-from tasks.gym.protocol import JUDGED, Entry
+from tasks.gym.protocol import Entry
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import MAX_ROWS, RequestLimits, Route, listen, open_endpoint
 from tests.openapi_client import complaints
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
-NAMES = sorted(table.VERIFIERS.keys() - set(JUDGED))
+NAMES = sorted(name for name, entry in table.ENTRIES.items() if not entry.needs_judge)
 JSON_POST = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\n"
 
 
@@ -98,7 +98,7 @@ def address(scorer):
 
 
 def test_verdicts_over_http_are_those_of_this_process_for_every_verifier(problem, address):
-    canaries = [canary for canary in CANARIES if canary.verifier not in JUDGED]
+    canaries = [canary for canary in CANARIES if canary.verifier in NAMES]
     pairs = [(c, text) for c in canaries for text in (c.right, c.wrong, "", "<think>")]
     here = table.score_batch([problem(c.verifier, c.gold) for c, _ in pairs], [t for _, t in pairs])
     asked = [{"verifier": c.verifier, "answer": c.gold, "response": text} for c, text in pairs]
@@ -106,7 +106,7 @@ def test_verdicts_over_http_are_those_of_this_process_for_every_verifier(problem
     status, reply = call(address, "/v1/score", rows(*asked))
 
     assert 200 == status
-    assert table.VERIFIERS.keys() - set(JUDGED) == {c.verifier for c, _ in pairs}
+    assert {*NAMES} == {c.verifier for c, _ in pairs}
     assert [verdict.model_dump() for verdict in here] == reply["verdicts"]
 
 

@@ -12,6 +12,7 @@ from data_schemas.rl_settings import (
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
 from data_schemas.verdicts import abstain, scored
 from tasks.errors import EngineError
+from tasks.plugins import pin
 from tasks.rl.groups import (
     CollectedGroup,
     check_abstentions,
@@ -68,6 +69,18 @@ def test_answers_that_a_judge_finds_alike_have_no_sign(settings, group, score):
     assert GroupOutcome.NON_ZERO_VARIANCE is decide_outcome(
         settings, group([1.0, score / 2], verifier="generative_judge")
     )
+
+
+def test_opinions_of_a_verifier_of_ones_own_have_no_sign_either(
+    settings, group, tmp_path, monkeypatch
+):
+    (tmp_path / "opinion.py").write_text(
+        "class Opinion:\n    judged = True\n    def __call__(self, problem, response): ...\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    alike = group([1.0] * 3, verifier=pin("opinion.py:Opinion"))
+
+    assert GroupOutcome.ZERO_VARIANCE_JUDGED is decide_outcome(settings, alike)
 
 
 JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge/v1", model="judge")

@@ -16,6 +16,7 @@ from tasks.algorithms.losses.table import LOSSES
 from tasks.algorithms.terms.fold import fold_step
 from tasks.algorithms.terms.rl_zvp import RLZVP
 from tasks.engines.protocols import TokenScores
+from tasks.plugins import pin
 from tasks.rl.batch import build, scalar_advantages
 from tasks.rl.groups import CollectedGroup, KeptPrompt
 from tasks.rl.objective import first_signal, split
@@ -167,6 +168,36 @@ def test_only_verdicts_on_final_answers_are_signed(settings, problems, entry):
 
     assert [2 * one for one in unsigned] == pytest.approx(signed)
     assert 0.0 == signed[2] == unsigned[2]
+
+
+OWN = """
+from data_schemas.verdicts import scored
+
+
+class Exact:
+    signed = {signed}
+
+    def __call__(self, problem, response):
+        return scored(float(response == "4"), "exact")
+"""
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_verifier_of_ones_own_that_declares_it_is_paid_minus_one_for_a_wrong_answer(
+    settings, problems, entry, tmp_path, monkeypatch, signed
+):
+    (tmp_path / "exact.py").write_text(OWN.format(signed=signed))
+    monkeypatch.chdir(tmp_path)
+    verifier = pin("exact.py:Exact")
+    plain = with_rule(settings, loss=LossSettings(kind="dr_grpo"))
+    group = entry([1.0, 0.0, 0.0, 0.0])
+    own = dataclasses.replace(
+        group.group, problem=problems[0].model_copy(update={"verifier": verifier})
+    )
+
+    (advantages,) = scalar_advantages(plain, [dataclasses.replace(group, group=own)]).tolist()
+
+    assert [0.75 * (1 + signed), *[-0.25 * (1 + signed)] * 3] == advantages
 
 
 def test_the_signs_of_zero_variance_groups_follow_the_verdicts_under_either_reward(settings, entry):
