@@ -1,8 +1,10 @@
 """Truncated importance sampling: a token weighs the ratio of trainer and rollout engine, capped.
 
-Token level, cap about 2 (one report found 1.5 more stable). The gate adds it to steps whose
-mismatch is above `engines.mismatch.correct_above`, unless a term that is listed weighs by the
-ratio; one that is listed acts on every step.
+Source: Ionides, "Truncated Importance Sampling" (JCGS 17, 2008); of trainer and rollout engine, Yao
+et al., https://fengyao.notion.site/off-policy-rl (2025). Token level, cap about 2 (one report
+found 1.5 more stable). The gate adds it to steps whose mismatch is above
+`engines.mismatch.correct_above`, unless a term that is listed weighs by the ratio; one that is
+listed acts on every step.
 """
 
 from typing import ClassVar
