@@ -39,7 +39,7 @@ both."""
 def decide(
     step: int,
     metrics: Mapping[str, float],
-    check_weight_sync: float,
+    probe_gap: float,
     settings: MismatchSettings,
     correcting: Sequence[str] = (),
     slices: Sequence[SliceMismatch] = (),
@@ -52,7 +52,7 @@ def decide(
     Args:
         step: number of the step.
         metrics: of the mismatch.
-        check_weight_sync: mean |dlogp| on the canaries, nats.
+        probe_gap: mean |dlogp| on the canaries, nats.
         settings: bounds of k3.
         correcting: kinds of the terms that correct every step.
         slices: k3 of every slice.
@@ -99,7 +99,7 @@ def decide(
         route_disagreement=metrics.get("mismatch/route_disagreement"),
         worst_slice=worst.name if worst and certain else "",
         slice_k3=certain,
-        probe_logprob=check_weight_sync,
+        probe_logprob=probe_gap,
     )
 
 

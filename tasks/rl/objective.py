@@ -115,7 +115,7 @@ def first_signal(
     return StepSignal(
         response_NT=response_NT,
         old_NT=old.logprobs_NT,
-        drawn_NT=drawn.logprobs_NT,
+        rollout_prompt_NT=drawn.logprobs_NT,
         rollout_NT=batch.tokens.columns["rollout_logprobs"],
         entropy_NT=old.entropy_NT,
         reference_NT=reference_NT,

@@ -183,7 +183,7 @@ class TrainedStep:
     """Response tokens of the batch."""
     old_NT: torch.Tensor
     """Log-probabilities under the prompts that are trained."""
-    drawn_NT: torch.Tensor
+    rollout_prompt_NT: torch.Tensor
     """Those under the prompts that the responses were drawn with."""
 
 

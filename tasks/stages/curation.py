@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 def _ingest(settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
     facts = ingestion.ingest(settings.sources, settings.seed, outputs["raw"])
-    work.record.rows(int(facts["sources"]), int(facts["files"]))
+    work.entry.rows(int(facts["sources"]), int(facts["files"]))
     return facts
 
 
@@ -85,7 +85,7 @@ def _curate_part(
     with open_scoring(None, RewardSettings()) as scorer:
         scorer.check_canaries()
         facts = map_part(settings, *folders, part, outputs["shards"], held_out, scorer.score)
-    work.record.rows(facts["items"], facts["items"])
+    work.entry.rows(facts["items"], facts["items"])
     return facts
 
 
@@ -117,7 +117,7 @@ def curate_part(
 
 
 def _curate(settings: CurationSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
-    context, record, held_out = work.context, work.record, work.refs.get("held_out_evaluation")
+    context, record, held_out = work.context, work.entry, work.refs.get("held_out_evaluation")
     digests = [work.refs["raw"].digest, work.refs["base"].digest]
     digests.append(held_out.digest if held_out else "")
     place = str(workplace(context.store))
@@ -217,10 +217,10 @@ def _grade(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Wo
     if not problems:
         write_table(outputs["graded"] / GRADED, GradedProblem, [])
         return {"skipped": "there is no problem to grade"}
-    judge = read_judge(settings.judge, work.record)
+    judge = read_judge(settings.judge, work.entry)
     screened, small = [], None
     if settings.screen_model:
-        small = read_model("screen", settings.screen_model, work.record)
+        small = read_model("screen", settings.screen_model, work.entry)
     with ExitStack() as opened:
         scorer = opened.enter_context(open_scoring(None, RewardSettings(judge=judge)))
         scorer.check_canaries(verifiers_of(problems))
@@ -239,7 +239,7 @@ def _grade(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Wo
             outputs["graded"],
             screened,
         )
-    work.record.rows(int(facts["offered"]), int(facts["kept"]))
+    work.entry.rows(int(facts["offered"]), int(facts["kept"]))
     return facts
 
 
@@ -256,7 +256,7 @@ def grade(
 
 def _pose(settings: GradingSettings, inputs: Inputs, outputs: Outputs, work: Work) -> Facts:
     facts = questions.pose(settings, inputs["curated"], outputs["questions"])
-    work.record.rows(facts["problems"], facts["asked"])
+    work.entry.rows(facts["problems"], facts["asked"])
     return facts
 
 
@@ -279,17 +279,17 @@ def _distil(
     keep: int,
 ) -> Facts:
     problems = read_table(inputs["curated"] / PROBLEMS, Problem)
-    judge = read_judge(settings.judge, work.record)
+    judge = read_judge(settings.judge, work.entry)
     with ExitStack() as opened:
         scorer = opened.enter_context(open_scoring(None, RewardSettings(judge=judge)))
         scorer.check_canaries(verifiers_of(problems))
         name, ask = _open_teacher(
-            settings, teacher, served_as, work.record, work.context.store, opened
+            settings, teacher, served_as, work.entry, work.context.store, opened
         )
         facts = distillation.distil(
             settings, problems, name, ask, scorer.score, keep, outputs["demonstrations"]
         )
-    work.record.rows(int(facts["problems"]), int(facts["demonstrations"]))
+    work.entry.rows(int(facts["problems"]), int(facts["demonstrations"]))
     return facts
 
 
@@ -357,7 +357,7 @@ def _mix(
         merge=demonstrations is Teaching.MERGE,
         aside=Aside(curated=work.refs["curated"].digest, files=tuple(held)),
     )
-    work.record.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)
+    work.entry.rows(mixed.fresh + sum(mixed.refused.values()), mixed.fresh + mixed.replayed)
     return mixed.model_dump(exclude={"parents", "refused"}) | mixed.refused
 
 

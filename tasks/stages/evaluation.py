@@ -80,9 +80,9 @@ def _evaluate(
     if ANSWERS in inputs:
         problems, _ = questions(inputs["curated"])
         report = runner.take_over(inputs[ANSWERS], name, outputs["report"])
-        return {"same_as": report.same_as, **_facts(report, problems, work.record)}
+        return {"same_as": report.same_as, **_facts(report, problems, work.entry)}
     folder, digest = inputs["model"], work.refs["model"].digest
-    rewards = RewardSettings(judge=read_judge(settings.judge, work.record))
+    rewards = RewardSettings(judge=read_judge(settings.judge, work.entry))
     with (
         closing(open_rollout(settings.engines, folder)) as engine,
         open_scoring(folder, rewards) as scorer,
@@ -115,7 +115,7 @@ def _measure(
         floors=held_out_echoes(inputs["curated"] / PROBLEMS, problems),
         baselines=baselines.measure(inputs["curated"] / PROBLEMS, problems),
     )
-    return _facts(report, problems, work.record)
+    return _facts(report, problems, work.entry)
 
 
 EVALUATE = Record("evaluate", _evaluate, ReportRef, "report", shares=ANSWERS)
@@ -146,7 +146,7 @@ def _evaluate_endpoint(
     address: str,
     served_as: str,
 ) -> Facts:
-    rewards = RewardSettings(judge=read_judge(settings.judge, work.record))
+    rewards = RewardSettings(judge=read_judge(settings.judge, work.entry))
     client = open_chat(address, served_as, respondents.chat_sampling(settings))
     with closing(client), open_scoring(None, rewards) as scorer:
         candidate = runner.Candidate(name, client.name, respondents.ServedModel(client, settings))
@@ -224,7 +224,7 @@ def _measure_precisions(
     scores = dict(zip(words, folders, strict=True))
     reports = precision.measure(settings, name, inputs["model"], problems, scores)
     write_precisions(outputs["precisions"], reports)
-    work.record.rows(len(problems), sum(one.slices[0].responses for one in reports))
+    work.entry.rows(len(problems), sum(one.slices[0].responses for one in reports))
     return {f"k3/{one.precision}": one.slices[0].k3 for one in reports}
 
 

@@ -213,7 +213,7 @@ def _ingest(
 def _copy(
     _: BaseModelSource, __: Inputs, outputs: Outputs, work: Work, origin: Origin, folder: Path
 ) -> Facts:
-    origin.record(work.record)
+    origin.record(work.entry)
     copy_folder(folder, outputs["model"])
     facts = dict[str, float | int | str]()
     if pickles := remove_pickles(outputs["model"]):

@@ -57,7 +57,7 @@ def _collect(
     settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work, paths: list[Path]
 ) -> Facts:
     for place, path in enumerate(paths, start=1):
-        work.record.source(f"file/{place}", path)
+        work.entry.source(f"file/{place}", path)
     with typed("--files"):
         return collection.collect(settings, paths, inputs["base"], outputs["comparisons"])
 
@@ -87,7 +87,7 @@ def _measure(settings: SFTSettings, inputs: Inputs, outputs: Outputs, work: Work
     pairs = collection.read_collection(folder)
     judge, base, out = ModelJudge(inputs["judge"]), inputs["base"], outputs["report"]
     measured = measure(settings, judge, base, pairs, left_out, out)
-    work.record.rows(len(pairs[0]) + len(pairs[1]), measured.held_out_pairs)
+    work.entry.rows(len(pairs[0]) + len(pairs[1]), measured.held_out_pairs)
     Screen().print(report.table(measured))
     return report.facts(measured)
 

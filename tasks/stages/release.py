@@ -74,7 +74,7 @@ def _release(
 
     def register() -> None:
         turn_lease.confirm()
-        version = work.record.register(
+        version = work.entry.register(
             "model",
             settings.name,
             released=promotes,

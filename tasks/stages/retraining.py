@@ -116,9 +116,9 @@ def _take_in(settings: RetrainSettings, _: Inputs, outputs: Outputs, work: Work)
         settings.inbox, files, listing.reasons, outputs["raw"], rulings
     )
     for approval in approvals(copies, rulings):
-        work.record.read(ruling.ROLE, approval)
+        work.entry.read(ruling.ROLE, approval)
     decision = worth.decide_reading(report, processed.waiting(history, listing.files))
-    work.record.rows(len(listing.files), len(copies))
+    work.entry.rows(len(listing.files), len(copies))
     return StageResult(
         {
             "listed": len(listing.files),

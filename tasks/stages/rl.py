@@ -111,7 +111,7 @@ def _train(
     max_tokens: int,
 ) -> Facts:
     settings, recipe = without_recipe(settings)
-    context, state, record = work.context, work.state, work.record
+    context, state, record = work.context, work.state, work.entry
     model, problems = inputs["start"], inputs["graded"]
     judge = read_judge(settings.rewards.judge, record)
     rows = phases.read_problems(problems, judge.kind)

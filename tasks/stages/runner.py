@@ -53,25 +53,25 @@ class PassThrough:
 class Outputs:
     """Empty folders by role, opened when they are asked for and committed when the stage ends."""
 
-    def __init__(self, record: StageRecord, opened: ExitStack, later: ExitStack) -> None:
-        self._record, self._opened, self._later = record, opened, later
+    def __init__(self, entry: StageRecord, opened: ExitStack, later: ExitStack) -> None:
+        self._entry, self._opened, self._later = entry, opened, later
         self._folders: dict[str, tuple[Path, ExitStack]] = {}
 
     def __getitem__(self, role: str) -> Path:
         """Return the folder of an output."""
         if role not in self._folders:
             own = self._opened.enter_context(ExitStack())
-            self._folders[role] = own.enter_context(self._record.output(role)), own
+            self._folders[role] = own.enter_context(self._entry.output(role)), own
         return self._folders[role][0]
 
     def commit(self, role: str) -> str:
         """Commit an output before the stage ends, and return its digest."""
         self._folders[role][1].close()
-        return self._record.digest_of(role)
+        return self._entry.digest_of(role)
 
     def beside(self, role: str) -> Path:
         """Return a folder that is kept beside an output: what differs from run to run."""
-        return self._later.enter_context(self._record.beside(role))
+        return self._later.enter_context(self._entry.beside(role))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Work:
     context: Context
     refs: Mapping[str, AnyRef]
     """What it reads, by role."""
-    record: StageRecord
-    """For rows, metrics, and inputs that settings name."""
+    entry: StageRecord
+    """The run's entry in the lineage: for rows, metrics, and inputs that settings name."""
     resumed: StageState | None
 
     def ref(self, role: str, kind: type[RefT]) -> RefT:

@@ -87,8 +87,8 @@ def _tune(
     for update in progress(train.updates(tuning, state.stop), work.name, tuning.num_updates):
         state.commit()
         if update.epoch:
-            work.record.metrics(update.epoch.epoch, update.epoch.metrics())
-    work.record.rows(len(tuning.rows), len(tuning.rows))
+            work.entry.metrics(update.epoch.epoch, update.epoch.metrics())
+    work.entry.rows(len(tuning.rows), len(tuning.rows))
     return train.finish(tuning, outputs["model"], outputs["report"])
 
 

@@ -14,7 +14,7 @@ def signal_of(mask_NT: torch.Tensor, **tensors: object) -> StepSignal:
     values = {
         "response_NT": mask_NT,
         "old_NT": zero_NT,
-        "drawn_NT": zero_NT,
+        "rollout_prompt_NT": zero_NT,
         "rollout_NT": zero_NT,
         "entropy_NT": zero_NT,
         "reference_NT": zero_NT,

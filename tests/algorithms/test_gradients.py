@@ -112,7 +112,7 @@ def test_the_kl_penalty_pulls_towards_the_reference_beyond_both_clamps():
 def test_a_correction_weighs_and_has_no_gradient_of_its_own(term, point):
     trainer = (OLD + point).requires_grad_()
 
-    weights = term.weigh(signal_of(ALL, drawn_NT=trainer, rollout_NT=OLD)).weights_NT
+    weights = term.weigh(signal_of(ALL, rollout_prompt_NT=trainer, rollout_NT=OLD)).weights_NT
 
     ratio = math.exp(point)
     inside = 0.5 <= ratio <= 2.0

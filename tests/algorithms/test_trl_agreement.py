@@ -175,7 +175,7 @@ def test_the_penalty_for_leaving_the_reference_is_that_of_trl(name):
 def test_truncated_importance_sampling_is_that_of_trl(name):
     batch = random_batch(2)
     settings, loss_type, level = AGREEING[name]
-    signal = signal_of(batch.mask, drawn_NT=batch.old, rollout_NT=batch.rollout)
+    signal = signal_of(batch.mask, rollout_prompt_NT=batch.old, rollout_NT=batch.rollout)
     weights = TIS(cap=1.5).weigh(signal).weights_NT
     theirs = (batch.old - batch.rollout).exp().clamp(max=1.5)  # TRL's token_truncate
 

@@ -45,7 +45,7 @@ def rows(tmp_path):
 def total(settings, inputs, outputs, work):
     numbers = (inputs["rows"] / "rows").read_text().split()
     (outputs["sum"] / "sum").write_text(str(sum(map(int, numbers))))
-    work.record.rows(len(numbers), 1)
+    work.entry.rows(len(numbers), 1)
     return {"numbers": len(numbers)}
 
 

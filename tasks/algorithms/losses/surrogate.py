@@ -40,7 +40,7 @@ class RatioMode(StrEnum):
 
 
 MAX_LOG_RATIO = 10.0
-"""Combined log-ratios are clamped to this before exp, as in verl's GSPO."""
+"""Log-ratios are clamped to this before exp, as in verl's GSPO; far above any cap of a ratio."""
 DETACHED: Literal["detached"] = "detached"
 """CISPO's form: the clipped ratio is a constant; the gradient is that of the log-probability."""
 RatioForm = RatioMode | Literal["detached"]

@@ -67,7 +67,7 @@ class StepSignal:
     """Response tokens, bool."""
     old_NT: torch.Tensor
     """Log-probabilities of the policy before the step, nats."""
-    drawn_NT: torch.Tensor
+    rollout_prompt_NT: torch.Tensor
     """The same behind the prompts that the responses were drawn with."""
     rollout_NT: torch.Tensor
     """The rollout engine's."""

@@ -11,15 +11,13 @@ Letters: N sequences, T tokens.
 
 import torch
 
+from tasks.algorithms.losses.surrogate import MAX_LOG_RATIO
 from tasks.algorithms.terms.protocol import StepSignal
-
-MAX_LOG_RATIO = 10.0
-"""Log-ratios are clamped to this before exp; far above any cap."""
 
 
 def log_ratios(step: StepSignal) -> torch.Tensor:
     """Return log(trainer / rollout engine) [N, T] before any update, nats; 0 outside `kept_NT`."""
-    return (step.drawn_NT - step.rollout_NT).detach().masked_fill(~step.kept_NT, 0.0)
+    return (step.rollout_prompt_NT - step.rollout_NT).detach().masked_fill(~step.kept_NT, 0.0)
 
 
 def ratios(step: StepSignal) -> torch.Tensor:

@@ -83,7 +83,7 @@ def _inject(noise: InjectedNoise, inputs: Inputs, outputs: Outputs, work: Work) 
     before = read_table(inputs["graded"] / PROBLEMS_FILE, GradedProblem)
     after = injected_noise.with_noise(before, noise)
     write_table(outputs["graded"] / PROBLEMS_FILE, GradedProblem, after)
-    work.record.rows(len(before), len(after))
+    work.entry.rows(len(before), len(after))
     noisy = sum(one != other for one, other in zip(before, after, strict=True))
     return {"noisy": noisy, "problems": len(after)}
 
@@ -134,7 +134,7 @@ def _tabulate(
     write_bytes(out / PAGE_FILE, page(numbers).encode())
     if evidence:
         evidence_file.write(numbers, evidence)
-    work.record.rows(len(cells), len(cells))
+    work.entry.rows(len(cells), len(cells))
     report.show(numbers)
     facts = {"cells": len(cells), "numbers": len(numbers.cells)}
     return StageResult(facts, page=page(numbers))

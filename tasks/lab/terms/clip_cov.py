@@ -24,8 +24,8 @@ class ClipCov(Term):
         """Weigh the tokens that are drawn with 0."""
         mask_NT = step.kept_NT
         covariance_NT = covariances(step.old_NT, step.advantages_NT, mask_NT)
-        drawn_NT = drawn_in_band(covariance_NT, mask_NT, self.share, step.totals.seed)
-        return StepEffect(weights_NT=torch.ones(mask_NT.shape).masked_fill(drawn_NT, 0.0))
+        picks_NT = drawn_in_band(covariance_NT, mask_NT, self.share, step.totals.seed)
+        return StepEffect(weights_NT=torch.ones(mask_NT.shape).masked_fill(picks_NT, 0.0))
 
 
 def drawn_in_band(
@@ -36,6 +36,6 @@ def drawn_in_band(
     places = (mask_NT & (covariance_NT > low) & (covariance_NT < high)).nonzero()
     order = torch.randperm(len(places), generator=torch.Generator().manual_seed(seed))
     picks = places[order[: num_chosen(mask_NT, share)]]
-    drawn_NT = torch.zeros_like(mask_NT)
-    drawn_NT[picks[:, 0], picks[:, 1]] = True
-    return drawn_NT
+    picks_NT = torch.zeros_like(mask_NT)
+    picks_NT[picks[:, 0], picks[:, 1]] = True
+    return picks_NT

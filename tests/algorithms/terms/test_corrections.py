@@ -27,7 +27,7 @@ MASK = torch.tensor([[True] * 6 + [False]])
 def weigh(*terms, gap=None, mask=MASK):
     """Weights and metrics of some terms, where trainer and engine are a log-ratio apart."""
     gap = RATIOS.log() if gap is None else gap
-    signal = fold_step(terms, signal_of(mask, drawn_NT=gap))
+    signal = fold_step(terms, signal_of(mask, rollout_prompt_NT=gap))
     return signal.weights_NT, signal.metrics
 
 

@@ -53,7 +53,7 @@ def random_signal():
     def draw():
         return torch.randn(3, 6, generator=generator) * mask_NT
 
-    names = ("old_NT", "drawn_NT", "rollout_NT", "reference_NT", "advantages_NT")
+    names = ("old_NT", "rollout_prompt_NT", "rollout_NT", "reference_NT", "advantages_NT")
     return signal_of(mask_NT, **{name: draw() for name in names})
 
 
@@ -62,7 +62,7 @@ def effects_of(term):
     signal = random_signal()
     before = term.weigh(signal)
     plan = unclipped(signal.response_NT, signal.plan.weights_NT)
-    shift_NT = -signal.drawn_NT.abs()
+    shift_NT = -signal.rollout_prompt_NT.abs()
     columns = {**plan.columns(), **before.held, SHIFT: shift_NT}
     logprobs_NT = (1.3 * signal.old_NT).requires_grad_()
     update = UpdateSignal(

@@ -27,13 +27,13 @@ add_stages(
 
 def _measure(judge: JudgeSettings, _: Inputs, outputs: Outputs, work: Work, file: str) -> Facts:
     path = Path(location.existing_file(file, "--file"))
-    work.record.source("explanations", path)
+    work.entry.source("explanations", path)
     with typed("--file"):
         explanations = measurement.read_explanations(path.read_text(encoding="utf-8"), file)
     rows = measurement.judge_rows(open_judge(judge), explanations)
     result = measurement.rates_by_style(explanations, rows)
     write_bytes(outputs["report"] / "rates.json", canonical_json(result))
-    work.record.rows(len(rows), sum(one.judged for one in result.values()))
+    work.entry.rows(len(rows), sum(one.judged for one in result.values()))
     Console().print(measurement.table(result))
     return measurement.facts(result)
 

@@ -47,7 +47,7 @@ def _measure(settings: EvaluationSettings, inputs: Inputs, outputs: Outputs, wor
             models.append(respondents.ScoredModel(answers, tokenizer, scorer.score))
         rows = measures.measure(models[0], models[1], problems, settings.samples)
     write_table(outputs["report"] / measures.ROWS_FILE, measures.AgentRow, rows)
-    work.record.rows(len(problems), len(rows))
+    work.entry.rows(len(problems), len(rows))
     return {}
 
 

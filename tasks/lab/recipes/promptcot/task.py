@@ -134,7 +134,7 @@ def _measure_writer(
         tokenizer = load_tokenizer(inputs["writer"])
         result = likelihood.measure(settings, rows, planning, wording, tokenizer)
     write_bytes(outputs["report"] / likelihood.REPORT, canonical_json(result))
-    work.record.rows(len(rows), len(result.nll))
+    work.entry.rows(len(rows), len(result.nll))
     return {
         "valid_share": result.valid_share,
         "nll": sum(result.nll.values()) / len(result.nll),
@@ -228,7 +228,7 @@ def _keep_rationales(
     demonstrations, choices = result
     write_table(outputs["rationales"] / DEMONSTRATIONS, Demonstration, demonstrations)
     write_table(outputs["rationales"] / RATIONALES, ChosenRationale, choices)
-    work.record.rows(problems, len(choices))
+    work.entry.rows(problems, len(choices))
     return {"problems": problems, "without": problems - len(choices)}
 
 
@@ -242,7 +242,7 @@ def _write(settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: 
     rows = writing.keep_new(decoded, texts)
     write_table(outputs["written"] / WRITTEN, WrittenProblem, rows)
     counts = report.count_reasons(outputs["written"])
-    work.record.rows(len(rows), counts[""])
+    work.entry.rows(len(rows), counts[""])
     return {reason or "kept": count for reason, count in sorted(counts.items())}
 
 
@@ -273,7 +273,7 @@ def _label(settings: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: 
     labels.write_raw(labelled, outputs["raw"])
     write_table(outputs["raw"] / LABELLED, LabelledProblem, labelled)
     count, wrong = labels.audit(labelled)
-    work.record.rows(len(candidates), count)
+    work.entry.rows(len(candidates), count)
     return {"problems": len(candidates), "labels": count, "wrong_labels": wrong}
 
 
@@ -298,8 +298,8 @@ def _prefer(settings: PreferenceSettings, inputs: Inputs, outputs: Outputs, work
     dumped = [update.model_dump(mode="json") for update in updates]
     write_bytes(outputs["report"] / UPDATES_FILE, canonical_json(dumped))
     for number, update in enumerate(updates, start=1):
-        work.record.metrics(number, update.model_dump())
-    work.record.rows(len(pairs), len(pairs))
+        work.entry.metrics(number, update.model_dump())
+    work.entry.rows(len(pairs), len(pairs))
     return {
         "pairs": len(pairs),
         "updates": len(updates),
@@ -325,7 +325,7 @@ def _take_as_many(_: SynthesisSettings, inputs: Inputs, outputs: Outputs, work: 
     equal = dict(zip(Equal._fields, as_many(synthesised, drawn), strict=True))
     for name, pool in equal.items():
         write_table(outputs[name] / GRADED, GradedProblem, pool)
-    work.record.rows(len(synthesised) + len(drawn), sum(map(len, equal.values())))
+    work.entry.rows(len(synthesised) + len(drawn), sum(map(len, equal.values())))
     return {name: len(pool) for name, pool in equal.items()}
 
 
@@ -409,7 +409,7 @@ def _tabulate(
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
     write_bytes(out / PAGE_FILE, sheet.page.encode())
     count = sum(claim.shown for claim in table.claims)
-    work.record.rows(len(table.claims), count)
+    work.entry.rows(len(table.claims), count)
     sheet.show()
     return StageResult({"claims": len(table.claims), "shown": count}, page=sheet.page)
 

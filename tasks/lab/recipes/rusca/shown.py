@@ -55,8 +55,8 @@ class ScaffoldPhaseReport:
         bare = [row for row in rows if not row.shown]
         others = [row for row in rows if row.shown]
         mask_NT = step.response_NT.clone()
-        mask_NT[(step.old_NT == step.drawn_NT).all(dim=1)] = False
-        apart = mismatch_metrics(step.old_NT, step.drawn_NT, mask_NT)
+        mask_NT[(step.old_NT == step.rollout_prompt_NT).all(dim=1)] = False
+        apart = mismatch_metrics(step.old_NT, step.rollout_prompt_NT, mask_NT)
         metrics = {
             "scaffold/share": share_of_step(step.step, self._total, self._settings),
             "scaffold/shown_responses": float(len(others)),

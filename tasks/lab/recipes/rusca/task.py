@@ -74,7 +74,7 @@ def _prove(
 ) -> Facts:
     lift.check_band(low, high)
     model, problems = inputs["start"], read_table(inputs["graded"] / GRADED, GradedProblem)
-    judge = read_judge(settings.rewards.judge, work.record)
+    judge = read_judge(settings.rewards.judge, work.entry)
     rewards = settings.rewards.model_copy(update={"judge": judge})
     with (
         closing(open_rollout(settings.engines, model)) as engine,
@@ -88,7 +88,7 @@ def _prove(
     survivors = lift.in_band(problems, effect, low, high)
     write_table(outputs["graded"] / GRADED, GradedProblem, survivors)
     write_bytes(outputs["lift"] / LIFT_FILE, canonical_json(effect))
-    work.record.rows(len(problems), len(survivors))
+    work.entry.rows(len(problems), len(survivors))
     facts = {"bare": effect.bare, "shown": effect.shown, "lift": effect.lift.mean}
     return facts | {"low": low, "high": high, "scaffold": canonical_json(scaffold).decode()}
 
@@ -140,7 +140,7 @@ def _tabulate(
     write_bytes(out / REPORT_FILE, canonical_json(report))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
     write_bytes(out / PAGE_FILE, sheet.page.encode())
-    work.record.rows(len(cells), len(report.claims))
+    work.entry.rows(len(cells), len(report.claims))
     sheet.show()
     facts = {f"score/{name}": value.mean for name, value in report.scores.items()}
     return StageResult(facts, page=sheet.page)

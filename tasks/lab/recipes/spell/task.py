@@ -95,7 +95,7 @@ def _tabulate(
     lines, out = table.lines_of(cells, before, settings.seed), outputs["report"]
     write_bytes(out / "spell.json", canonical_json([line.model_dump() for line in lines]))
     write_bytes(out / "spell.md", table.markdown(lines).encode())
-    work.record.rows(len(cells), len(lines))
+    work.entry.rows(len(cells), len(lines))
     Console(soft_wrap=True, highlight=False).print(table.markdown(lines), markup=False)
     return {f"tokens/{cell.variant}/{cell.seed}": cell.tokens for cell in cells}
 

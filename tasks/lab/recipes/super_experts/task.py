@@ -54,7 +54,7 @@ def _profile(
     settings: PipelineSettings,
 ) -> Facts:
     if source.text:
-        work.record.source("text", Path(source.text))
+        work.entry.source("text", Path(source.text))
     result = expert_profile.profile(inputs["model"], expert_profile.texts(source.text))
     write_bytes(outputs["report"] / PROFILE_FILE, canonical_json(result))
     protected = expert_profile.protect(settings, result).model_dump(mode="json")

@@ -156,7 +156,7 @@ def test_the_prompts_themselves_would_stop_a_run_and_undo_the_method():
     assert gate["k3_if_rollout_logprobs_are_compared_with_bare"] == pytest.approx(across, abs=2e-6)
     assert gate["k3_under_the_same_prompt"] == pytest.approx(under_one, abs=2e-6)
     assert under_one < gate["pause_above"] < across
-    signal = signal_of(mask, drawn_NT=bare, rollout_NT=shown)
+    signal = signal_of(mask, rollout_prompt_NT=bare, rollout_NT=shown)
     for term, name in (
         (TIS(), "tis_weights_if_not_excluded"),
         (IcePop(), "icepop_weights_cap_5"),
