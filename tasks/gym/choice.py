@@ -22,7 +22,7 @@ from data_schemas.verdicts import Verdict, abstain, response_fault, scored
 from tasks.algorithms.language_tags import primary
 from tasks.gym.denials import WINDOW, clauses, fold, plain
 from tasks.gym.json_answer import without_container
-from tasks.gym.options.announcements import HEADING, MARKER, REVERSED
+from tasks.gym.options.announcements import HEADING, MARKER, REVERSED, deny_false_options
 from tasks.gym.options.languages import NEGATED, compile_folded
 from tasks.gym.options.letters import divide_letters
 from tasks.gym.options.mentions import (
@@ -126,7 +126,9 @@ def _check_unread(language: str, gold: MultipleChoice, answer: str) -> Verdict:
 def _check(gold: MultipleChoice, answer: str) -> Verdict:
     options = [frozenset(map(fold, option)) for option in (gold.correct, *gold.others)]
     text, unclear = divide_letters(without_container(answer), options)
-    regions, announced = assertions(text, options)
+    text = plain(text)
+    denying = deny_false_options(text)
+    regions, announced = assertions(denying, options)
     *earlier, last = (BORDER.sub(" ", region) for region in regions)
     verdict = _decide(gold, last, announced=announced)
     for region in earlier if verdict.solved else ():
@@ -137,6 +139,9 @@ def _check(gold: MultipleChoice, answer: str) -> Verdict:
             return scored(0.0, "several_answers", f"{region[:60]!r} before {last[:60]!r}")
     if unclear and (verdict.solved or (verdict.reason == "wrong" and unclear & options[0])):
         return abstain("letter_or_word", f"{sorted(unclear)} in {last[:80]!r}")
+    is_denied_only = verdict.reason == "wrong" and not verdict.detail.startswith("asserts")
+    if denying != text and is_denied_only:
+        return abstain("false_option_named", last[:80])
     if verdict.solved and _affirms_several(gold, answer):
         return abstain("others_affirmed", last[:80])
     return verdict

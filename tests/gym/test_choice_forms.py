@@ -643,3 +643,55 @@ def test_a_letter_behind_an_announcement_is_an_option_or_an_article(
     problem, response: str, score: float
 ) -> None:
     assert [] == texts_with(problem, {"en": [response]}, "en", score, NAMED)
+
+
+FALSE = {
+    "en": [
+        "The wrong answer is B.",
+        "A wrong answer is B.",
+        "The least likely option is B",
+        "The option that is not correct is B",
+    ],
+    "zh": ["错误的答案是B", "不正确的选项是B", "說法錯誤的是B"],
+    "id": ["Jawaban yang salah adalah B.", "Opsi yang kurang tepat adalah B"],
+    "ms": ["Jawapan yang salah ialah B."],
+    "th": ["คำตอบที่ผิดคือ B", "ข้อที่ไม่ถูกต้องคือ B"],
+    "vi": ["Đáp án sai là B.", "Phương án không đúng là B."],
+    "pt": ["A resposta errada é B.", "A pior opção é B."],
+    "es": ["La respuesta incorrecta es B.", "La opción menos adecuada es B."],
+    "fr": ["La mauvaise réponse est B."],
+    "de": ["Die falsche Antwort ist B."],
+    "it": ["La risposta sbagliata è B."],
+    "tl": ["Ang maling sagot ay B."],
+}
+
+
+@for_each(("language", "response"), [(tag, text) for tag, texts in FALSE.items() for text in texts])
+def test_an_option_that_is_called_false_is_neither_chosen_nor_refused(
+    problem, language: str, response: str
+) -> None:
+    right, wrong = (
+        {"correct": [letter], "others": [[other] for other in "ABC" if other != letter]}
+        for letter in "BA"
+    )
+
+    for gold in (right, wrong):
+        row = problem("choice", gold).model_copy(update={"language": language})
+        assert "false_option_named" == score_batch([row], [response])[0].reason
+
+
+@for_each(
+    ("response", "score"),
+    [
+        ("The wrong answer is A, so the answer is B.", 1.0),
+        ("A wrong answer is A. The answer is B.", 1.0),
+        ("B. The worst choice is A.", 1.0),
+        ("The incorrect option is B. Answer: B", 1.0),
+        ("The wrong answer is B, so the answer is A.", 0.0),
+        ("The answer is A. The wrong answer is B.", 0.0),
+    ],
+)
+def test_what_is_announced_beside_a_false_option_counts(
+    problem, response: str, score: float
+) -> None:
+    assert score == score_batch([problem("choice", GOLD)], [response])[0].score

@@ -34,10 +34,11 @@ _NO_CHANGE = re.compile(
     r"(?:(?<=\d\d),[-\u2013\u2014]|(?<=\d\d)\.-|(?<=\d\d)/-)"
     r"(?!\.?\w|[\\({\[$√+\-]|\s[\d\\({\[$√+\-]|\s[^\W\d_](?![^\W_]))"
 )
-# "!" of "$1,299!" and "12.5!", "！" of "5！": the end of a sentence, and no factorial.
+# "!" of "$1,299!" and "12.5!", "！" of "5！": the end of a sentence, and no factorial, which
+# "$5!$" and "$3! + 2!$" are.
 _EXCLAIMED = re.compile(
     rf"((?:{CURRENCY}|\$)\s{{0,2}}\d+|\d{{1,3}}(?:[.,]\d{{3}})+(?:[.,]\d+)?|\d+\.\d+|(?<=\d)(?=！))"
-    r"[!！]+(?!\w)"
+    r"[!！]+(?![\w$]|\s?(?:[$\\=/+*^<>×·⋅]|[-−]\s?[\d(\\]))"
 )
 _INDIAN = frozenset(("as", "bn", "gu", "hi", "kn", "ml", "mr", "ne", "or", "pa", "ta", "te", "ur"))
 """Languages that write 12,34,567 for 1,234,567."""

@@ -3,9 +3,9 @@ r"""Golds that leave open whether an answer is right: nothing compares them by v
 Each is an abstention and no refusal: a sentence, which other words say as well; an identity, of
 which the task wants one of several (`insert signs so that ... holds`); things that neither problem
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
-letters; 3/4/2024 for March 4; 3:5 for 6:10, which may be a time; 3.1622... for √10; and 6 for
-`xy = 6`, which may be the equation of a curve. Of all but the first, what has another value is
-wrong.
+letters; 3/4/2024 for March 4; "The answer is 5!" for 5; 3:5 for 6:10, which may be a time;
+3.1622... for √10; and 6 for `xy = 6`, which may be the equation of a curve. Of all but the first,
+what has another value is wrong.
 """
 
 import re
@@ -31,6 +31,7 @@ CLOCK = "the gold is a time or a ratio"
 DIGITS = "the answer has the first digits of the gold, and dots"
 DATE = "day and month of a date in digits may be changed"
 PRODUCT = "the gold is an equation, or what the problem calls a product"
+EXCLAMATION = "the answer ends in !, which is a factorial or ends its sentence"
 IDENTITY = "the gold is an identity, of which a task has several"
 THINGS = "the gold calls things otherwise than the problem"
 CONDITIONS = "the gold has conditions in words on its parameters"
@@ -64,6 +65,14 @@ def is_open_product(gold: Answer, other: Answer, question: str) -> bool:
     factors = r"\s*(?:\*|\\cdot|\\times)?\s*".join(gold.name)
     spoken_of = rf"(?<![A-Za-z\\]){factors}(?![A-Za-z])|(?i:product|area)"
     return re.search(spoken_of, question) is None
+
+
+def is_exclaimed(gold: Answer, other: Answer) -> bool:
+    """Say whether the gold is 5 and the answer 5!, whose sign may end its sentence."""
+    text = other.text.removesuffix("!")
+    if other.term is None or text == other.text:
+        return False
+    return same(gold, replace(other, text=text, term=parse_term(text))) is True
 
 
 def _is_sentence(gold: Answer) -> bool:

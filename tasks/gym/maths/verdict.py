@@ -26,7 +26,14 @@ from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
-from tasks.gym.maths.undecided import DIGITS, PRODUCT, is_open_product, undecided
+from tasks.gym.maths.undecided import (
+    DIGITS,
+    EXCLAMATION,
+    PRODUCT,
+    is_exclaimed,
+    is_open_product,
+    undecided,
+)
 from tasks.gym.maths.words import HEDGES
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.workers import WorkerFailure, WorkerStarvation, WorkerTimeout
@@ -190,14 +197,14 @@ def _compared(
         if bare and alone.equal:
             one, theirs = alone, bare
         if one.how not in (ANOTHER_EVENT, ECHO):
-            one = _settled(ours, theirs, form, place.text, one)
+            one = _settled(ours, theirs, form, place, one)
         results.append((place, theirs))
         comparisons.append(one)
     return results, comparisons
 
 
 def _settled(
-    ours: Answer, theirs: Answer, form: AnswerForm, text: str, one: _Comparison
+    ours: Answer, theirs: Answer, form: AnswerForm, place: Place, one: _Comparison
 ) -> _Comparison:
     """Correct a comparison where values are not all: of matrices, and what a gold leaves open."""
     stated = [(answer.name, answer.text) for answer in (ours, theirs)]
@@ -207,7 +214,9 @@ def _settled(
         return _Comparison(None, PRODUCT)
     if one.equal is not False:
         return one
-    why = DIGITS if is_cut_off(ours, theirs, text) else undecided(ours, theirs, form.words)
+    why = DIGITS if is_cut_off(ours, theirs, place.text) else undecided(ours, theirs, form.words)
+    if place.how != "box" and is_exclaimed(ours, theirs):
+        why = EXCLAMATION
     return _Comparison(None, why) if why else one
 
 

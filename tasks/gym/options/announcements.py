@@ -19,10 +19,23 @@ _BEGINS_MARKER = (
     r"m(?:arc|eil|ejo|elh|igl|y|ögl)|nous|o(?:ne|ps[iy]|pt|pç|pz|pc|ur)|"
     r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:esp|ich|igh|isp|épo)|"
     r"s(?:ago|aya|ce|el|esu|olu|uit)|t(?:ama|epa|erb|he cho|rue|ốt)|verd|"
-    r"w(?:e[ ']|ahl|ast|ir )|y(?:ang|o )|đ(?:áp|úng)|[คเขตถทดฉผร]|[答選选正最的應应故因所本只可【]"
+    r"w(?:e[ ']|ahl|ast|ir )|y(?:ang|o )|đ(?:áp|úng)|[คเขตถทดฉผรไแ]|"
+    r"[答選选正最的應应故因所本只可【错錯不]|"
+    # An option that is called false.
+    r"(?<!\w)(?:a(?:lternativ|m wen|nother)|disc|e(?:limin|quivo|rrad|rrat|rrón|xclud)|"
+    r"f(?:als|au[sx])|hindi |i(?:mp[lor]|n(?:ac|adec|adeq|app|corr|esa|exa|fit|itial|korr|"
+    r"lik|passen|pl|prop|richt|suit|val))|k(?:eliru|hông |urang |ém)|least |"
+    r"m(?:ali|auvai|en[op]s? |eno |oins )|n(?:a (?:mali|hind)|icht |on? |ão )|o(?:riginal|ther)|"
+    r"p(?:aling |eggi|eor|ior|ire|oores|revio)|reject|s(?:ai|alah|bagl|chlech|corr|econd)|"
+    r"t(?:empt|hat is|idak |rap|ệ )|un(?:acc|app|fit|korr|lik|pass|pl|prop|rich|suit|wahr)|"
+    r"w(?:eakes|hich is|orst|rong)|yang |ít )"
 )
 MARKER = compile_folded(rf"(?={_BEGINS_MARKER})(?:{_ANNOUNCES})", KEY)
 """Announces the answer. An article belongs to it: "A resposta" does not name option A."""
+_CALLED_FALSE = compile_folded("|".join(language.false for language in LANGUAGES))
+_DENIES = ". not "
+_ARTICLE = re.compile(rf"(?<!\w)an? {re.escape(_DENIES)}")
+"""The article of "a wrong answer is b" would be read as option A."""
 # "### final answer\n\n", "**jawaban**\n": a line of its own that announces what is below it.
 HEADING = compile_folded(
     r"(?m:^)[ \t#>*_]{0,9}((?:(?:final|correct) |正[確确]|最[終终佳])?(?:"
@@ -56,6 +69,15 @@ _HENCE = re.compile(
 CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")
 SENTENCE = re.compile(r"[.!?](?=\s|$)|。|\n")
 _JOINING = re.compile(rf"(?<!\w)(?:&|{AND}|{OR})(?!\w)")
+
+
+def deny_false_options(text: str) -> str:
+    """Write `the wrong answer is b` as a denial of b; a question may ask for the false option."""
+    return _ARTICLE.sub(_DENIES, MARKER.sub(_denial, text))
+
+
+def _denial(marker: re.Match[str]) -> str:
+    return _DENIES if _CALLED_FALSE.search(marker[0]) else marker[0]
 
 
 def find_announcements(text: str) -> Iterator[tuple[int, int, str]]:

@@ -27,6 +27,8 @@ class _Language:
     """A noun that announces with an adjective: `the best option is`."""
     good: str
     """The adjectives, before or after the noun."""
+    false: str
+    """Adjectives of what is not the answer, before or after the noun: `the worst option is`."""
     verb: str
     is_good: str
     """After the option: `is the correct answer`."""
@@ -38,12 +40,14 @@ class _Language:
     """Before the second noun, in place of an adjective: `my choice is`."""
 
     def announces(self) -> str:
-        """Return the pattern of what stands before an option."""
-        good, fill, space = (rf"(?:{part})" for part in (self.good, self.fill, r"[\s,*_]*"))
-        beside = rf"(?:{space}(?:{good}|{fill}))*"
+        """Return the pattern of what stands before an option, also before one called false."""
+        good, false, fill = (rf"(?:{part})" for part in (self.good, self.false, self.fill))
+        space = r"[\s,*_]*"
+        beside = rf"(?:{space}(?:{good}|{fill}|{false}))*"
         subject = (
-            rf"(?:{self.answer}){beside}|(?:{good}|(?<!\w)(?:{self.owner})){space}(?:{self.option})"
-            rf"{beside}|(?:{self.option})(?:{space}{fill})*{space}{good}{beside}"
+            rf"(?:{false}{space})?(?:{self.answer}){beside}|"
+            rf"(?:{good}|{false}|(?<!\w)(?:{self.owner})){space}(?:{self.option}){beside}|"
+            rf"(?:{self.option})(?:{space}{fill})*{space}(?:{good}|{false}){beside}"
         )
         return rf"(?:(?:{subject})[\s*_]*(?:{self.verb})|{self.choose})"
 
@@ -54,7 +58,12 @@ LANGUAGES = (
         answer=r"(?<!\w)(?:answer|(?<!of )(?<!of a )(?<!of the )(?<!in )(?<!in the )solution)"
         r"(?!\w)",
         option=r"(?<!\w)(?:option|choice|one|letter|selection)(?!\w)",
-        good="correct|right|true|best|suitable|appropriate|likely|accurate|fitting|final",
+        good=r"(?<!\w)(?:correct|right|true|best|suitable|appropriate|likely|accurate|fitting|final)",
+        false=r"(?<!\w)(?:wrong|incorrect|false|invalid|impossible|worst|poorest|weakest|"
+        r"least \w+|second[- ]best|(?:un|in|im)(?:likely|suitable|fit|fitting|acceptable|accurate|"
+        r"appropriate|proper|plausible)|excluded|eliminated|rejected|discarded|tempting|trap|"
+        r"initial|previous|original|another|other|alternative|"
+        r"(?:that|which) is (?:not \w+|wrong|incorrect|false))",
         owner="my|our|the(?= choice)",
         fill=r"to this question|here|therefore|thus|then|clearly|most|is|and",
         verb=r"is(?!\w|')|must be|should be|would be|will be|:|=",
@@ -78,6 +87,7 @@ LANGUAGES = (
         answer=r"(?<!\w)jawa[bp]an(?:nya)?(?!\w)",
         option=r"(?<!\w)(?:pilihan|opsi)(?:nya)?(?!\w)",
         good="(?:yang )?(?:paling )?(?:benar|tepat|betul|sesuai)|terbaik",
+        false=r"(?<!\w)(?:yang )?(?:paling )?(?:salah|keliru|terburuk|(?:tidak|kurang) \w+)",
         fill="akhir",
         verb=rf"adalah|ialah|:|(?<=nya){_LETTER}",
         is_good=r"(?<!\w)(?:"
@@ -92,6 +102,8 @@ LANGUAGES = (
         answer=r"(?<!\w)(?:a )?(?:resposta|gabarito)(?!\w)",
         option=r"(?<!\w)(?:opção|alternativa|escolha|letra)(?!\w)",
         good=r"cert[ao]|corret[ao]|adequad[ao]|melhor",
+        false=r"(?<!\w)(?:pior|errad[ao]|incorret[ao]|fals[ao]|inadequad[ao]|"
+        r"não (?:cert|corret|adequad)[ao]|menos \w+)",
         fill="a|final|mais",
         verb=r"é(?!\w)|:",
         is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?"
@@ -103,6 +115,8 @@ LANGUAGES = (
         answer=r"(?<!\w)respuesta(?!\w)",
         option=r"(?<!\w)(?:opción|alternativa|elección|letra)(?!\w)",
         good="correcta|adecuada|mejor|verdadera",
+        false=r"(?<!\w)(?:peor|incorrecta|falsa|errónea|equivocada|inadecuada|"
+        r"no (?:correcta|adecuada|verdadera)|menos \w+)",
         fill="la|el|final|más",
         verb=r"es(?!\w)|:",
         is_good=r"(?<!\w)(?:es|está) (?:la )?(?:única )?(?:mejor )?"
@@ -114,6 +128,8 @@ LANGUAGES = (
         answer=r"(?<!\w)réponse(?!\w)",
         option=r"(?<!\w)(?:option|choix)(?!\w)",
         good="correcte?|bon(?:ne)?|meilleure?|juste",
+        false=r"(?<!\w)(?:mauvaise?|pire|incorrecte?|fausse|faux|inexacte?|"
+        r"non correcte?|moins \w+)",
         fill="la|le|finale",
         verb=r"est(?!\w)|:",
         is_good=r"(?<!\w)est (?:la |le |l')?(?:seule )?(?:bonne |meilleure )?"
@@ -125,6 +141,8 @@ LANGUAGES = (
         answer=r"(?<!\w)antwort(?!\w)",
         option=r"(?<!\w)(?:option|wahl|auswahl|möglichkeit)(?!\w)",
         good="richtige|korrekte|beste|passende",
+        false=r"(?<!\w)(?:falsche|schlechteste|unwahrscheinlichste|"
+        r"(?:nicht |am wenigsten |un|in)(?:richtige|korrekte|passende))",
         fill="die|endgültige|finale",
         verb=r"ist(?!\w)|lautet|:",
         is_good=r"(?<!\w)(?:ist )?(?:die )?(?:richtige |korrekte |beste )(?:antwort|option|wahl)"
@@ -136,6 +154,8 @@ LANGUAGES = (
         answer=r"(?<!\w)risposta(?!\w)",
         option=r"(?<!\w)(?:opzione|scelta|alternativa)(?!\w)",
         good="giusta|corretta|esatta|migliore",
+        false=r"(?<!\w)(?:sbagliata|errata|falsa|scorretta|inesatta|peggiore|"
+        r"non (?:giusta|corretta|esatta)|meno \w+)",
         fill="la|finale",
         verb=r"è(?!\w)|:",
         is_good=r"(?<!\w)è (?:la |l')?(?:unica )?(?:migliore )?"
@@ -147,6 +167,7 @@ LANGUAGES = (
         answer=r"(?<!\w)(?:đáp án|câu trả lời)(?!\w)",
         option=r"(?<!\w)(?:lựa chọn|phương án)(?!\w)",
         good="đúng|chính xác|phù hợp|tốt nhất",
+        false=r"(?<!\w)(?:sai|kém|tệ nhất|ít phù hợp|không (?:đúng|chính xác|phù hợp))",
         fill="cuối cùng|nhất",
         verb=r"là(?!\w)|:",
         is_good=r"(?<!\w)là (?:"
@@ -159,6 +180,7 @@ LANGUAGES = (
         answer="(?:คำตอบ|เฉลย|ข้อ(?=ที่))",
         option="(?:ตัวเลือก|ข้อ)",
         good="(?:ที่)?(?:ถูกต้อง|ถูก|ดี)(?:ที่สุด)?",
+        false="(?:ที่)?(?:ผิด|ไม่(?:ถูกต้อง|ถูก|ดี)|แย่)(?:ที่สุด)?",
         fill="สุดท้าย|ของข้อนี้",
         verb="คือ|:",
         is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-z)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
@@ -168,6 +190,7 @@ LANGUAGES = (
         answer=r"(?<!\w)(?:sagot|kasagutan)(?!\w)",
         option=r"(?<!\w)(?:opsyon|pagpipilian|letra)(?!\w)",
         good="tama(?:ng)?|wasto(?:ng)?|pinakaangkop|pinakamainam",
+        false=r"(?<!\w)(?:(?:na )?mali(?:ng)?|(?:na )?hindi (?:tama|wasto)(?:ng)?|pinakamasama)",
         fill="ang|na|ay",
         verb=r"ay(?!\w)|:",
         is_good=r"(?<!\w)ang (?:tama(?:ng)?|wasto(?:ng)?)(?: na)? (?:sagot|kasagutan|opsyon)(?!\w)",
@@ -175,8 +198,9 @@ LANGUAGES = (
     ),
     _Language(  # Chinese
         answer="答案",
-        option="[選选](?:[項项]|[擇择])|(?<=正[确確])的(?=是|為|为|:)",
+        option="[選选](?:[項项]|[擇择])|(?<=正[确確]|[错錯][误誤])的(?=是|為|为|:)",
         good="正[確确]|最[終终佳好]|最合[適适]|最[優优]|的",
+        false="(?:[错錯][误誤]|不(?:正[確确]|恰[當当]|合[適适])|最[差坏壞])的?",
         verb=r"(?:應該?|应该?|应当|就)?(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
         is_good="(?:[項项]|[選选][項项])?(?:(?:是|為|为)?(?:唯一)?正[確确]的?|是最(?:合[適适]|[適适]合|好|佳|恰[當当]|"
         "優|优)的)(?:[選选][項项]|答案)?(?!的?[嗎吗])",

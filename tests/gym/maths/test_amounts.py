@@ -184,6 +184,23 @@ def test_the_end_of_a_sentence_is_no_factorial_of_a_price(problem) -> None:
     assert score(problem, "en", "120", "\\boxed{5!}") == 1.0
 
 
+@for_each(
+    ("gold", "response"),
+    [
+        ("120", "The answer is $5!$."),
+        ("5!", "The answer is $5!$"),
+        ("12", r"The answer is $3! \cdot 2!$."),
+        ("4", "The answer is $3! - 2!$."),
+        ("10!/3!", "The answer is $10!/3!$"),
+        ("120", "The answer is $5!=120$"),
+    ],
+)
+def test_the_sign_that_opens_a_formula_is_no_dollar_before_a_factorial(
+    problem, gold: str, response: str
+) -> None:
+    assert score(problem, "en", gold, response) == 1.0
+
+
 def test_a_last_digit_counts_ones_in_japanese_and_tenths_in_chinese(problem) -> None:
     assert score(problem, "ja", "1002", "答え：千二") == 1.0
     assert score(problem, "ja", "150", "答え：百五") == 0.0

@@ -15,6 +15,10 @@ MATRICES = r"Let $A$, $B$ and $P$ be invertible matrices. Simplify."
 
 
 def verdict(gold: str, answer: str, question: str = "Find it.") -> Verdict:
+    return verdict_on(f"\\boxed{{{answer}}}", gold, question)
+
+
+def verdict_on(response: str, gold: str, question: str = "Find it.") -> Verdict:
     problem = Problem(
         id="test/1",
         domain=Domain.MATHS,
@@ -25,7 +29,7 @@ def verdict(gold: str, answer: str, question: str = "Find it.") -> Verdict:
         source="test",
         source_row="0",
     )
-    return final_answer.verify(problem, f"\\boxed{{{answer}}}")
+    return final_answer.verify(problem, response)
 
 
 @for_each(
@@ -310,3 +314,19 @@ def test_what_is_said_of_an_unknown_takes_nothing_from_the_answer(
     gold: str, answer: str, score: float
 ) -> None:
     assert score == verdict(gold, answer).score
+
+
+@for_each(
+    ("response", "gold", "score"),
+    [
+        ("The answer is 5!", "5", None),
+        ("The answer is -5!", "-5", None),
+        ("Answer: 5!", "120", 1.0),
+        ("Answer: 5!", "24", 0.0),
+        ("\\boxed{5!}", "5", 0.0),
+    ],
+)
+def test_a_factorial_that_may_be_the_end_of_its_sentence_is_an_abstention(
+    response: str, gold: str, score: float | None
+) -> None:
+    assert score == verdict_on(response, gold).score
