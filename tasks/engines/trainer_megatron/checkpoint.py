@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from megatron.core import dist_checkpointing
+from megatron.core.dist_checkpointing import LocalNonpersistentObject
 from megatron.core.dist_checkpointing.strategies.fully_parallel import (
     FullyParallelLoadStrategyWrapper,
 )
@@ -124,7 +125,8 @@ def _sharded(state: TrainerState, *, loading: bool) -> dict[str, Any]:
         shards: dict[str, Any] = one.sharded_state_dict(
             weights, is_loading=loading, metadata=metadata
         )
-        shards["param_state"] = shards["param_state"] or {}  # None where another rank writes
+        # None where another rank writes; Megatron warns of a common entry that rank 0 has not.
+        shards["param_state"] = shards["param_state"] or LocalNonpersistentObject({})
         optimizers[number] = shards
     return {"model": weights, "optimizer": optimizers}
 

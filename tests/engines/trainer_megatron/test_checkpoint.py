@@ -13,10 +13,12 @@ from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.errors import DataError
 from tasks.store.manifest import folder_manifest
 from tests.engines.trainer_megatron.batches import grouped_batch
+from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.small_models import configs, write_model
 from tests.engines.trainer_megatron.trainings_of_world import (
     DECAY,
     updates,
+    warnings_of_saving,
     weights,
     without_rows,
 )
@@ -137,6 +139,10 @@ def test_a_state_is_a_tree_of_plain_files_that_storage_can_list(states):
 
     assert {"trainer.json", "trainer_state/.metadata"} <= names.keys()
     assert 2 <= sum(name.endswith(".distcp") for name in names)
+
+
+def test_no_rank_warns_of_a_state_that_is_saved(model, tmp_path):
+    assert run_world(warnings_of_saving, 2, model, LAYOUTS["expert2"][1], tmp_path) == [[], []]
 
 
 def test_states_of_other_numbers_or_none_are_refused(model, states, tmp_path):

@@ -2,8 +2,10 @@
 """What one rank of a world does with a MegatronTrainer: run by gloo_world."""
 
 import gc
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +296,14 @@ def leak(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[bool]:
         torch.equal(before.logprobs_NT, other)
         for other in (*during, after.logprobs_NT, own.logprobs_NT)
     ] + [not RouterReplay.global_router_replay_instances]
+
+
+def warnings_of_saving(folder: Path, layout: LayoutSettings, target: Path) -> list[str]:
+    """Messages that Megatron logs on this rank while a trainer saves its state."""
+    trainer, watched = MegatronTrainer(folder, layout=layout), BufferingHandler(capacity=1000)
+    logging.getLogger("megatron.core").addHandler(watched)
+    trainer.save(target)
+    return [record.getMessage() for record in watched.buffer]
 
 
 def learn(folder: Path, layout: LayoutSettings, batch: TokenBatch) -> list[float]:
