@@ -362,7 +362,6 @@ def test_what_the_code_imports_is_installed_without_the_tools_of_development():
 VERIFIER_LISTS = {
     "tasks/curation/adapters/mapped.py": "the form of the built-in golds that a table fills",
     "tasks/curation/cleaning/golds.py": "the form of the built-in golds whose texts may be damaged",
-    "tasks/curation/cleaning/suitability.py": "the form of the built-in golds that have a value",
     "tasks/curation/commands.py": "what a command offers",
     "tasks/evaluation/agreement.py": "the two verifiers that the command compares",
     "tasks/lab/recipes/rusca/criteria.py": "the form of golds that have criteria",

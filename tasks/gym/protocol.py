@@ -7,6 +7,7 @@ our side is an abstention, not a score of 0.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -113,14 +114,21 @@ def own_entry(reference: str) -> "Entry":
     Raises:
         SettingsError: as `tasks.plugins.load`, or a flag is neither True nor False.
     """
-    verify = own_verifier(reference)
-    value = attribute(reference)
-    flags = {flag: getattr(value, flag, False) for flag in ("judged", "signed")}
-    for flag, declared in flags.items():
-        if not isinstance(declared, bool):
+    # What is pinned cannot change while a process runs, and is looked up for every row.
+    return _pinned_entry(reference) if "@" in reference else _own_entry(reference)
+
+
+def _own_entry(reference: str) -> "Entry":
+    verify, code = own_verifier(reference), attribute(reference)
+    flags = {flag: getattr(code, flag, False) for flag in ("judged", "signed", "value_gold")}
+    for flag, value in flags.items():
+        if not isinstance(value, bool):
             place = reference.partition("@")[0]
-            raise SettingsError(f"{place}: {flag} is {declared!r}; use True or False")
+            raise SettingsError(f"{place}: {flag} is {value!r}; use True or False")
     return Entry(verify, **flags)
+
+
+_pinned_entry = cache(_own_entry)
 
 
 def verifiers_of(problems: Iterable[Problem]) -> frozenset[str]:
@@ -170,6 +178,10 @@ class Entry:
     signed: bool = False
     """Verdicts 1 and 0 are the rewards +1 and -1 under `rewards.maths = rule`. A user's own
     verifier declares it as an attribute."""
+    value_gold: bool = False
+    """The gold is `{"value": text}`, a final value in mathematical writing, with its numbers as the
+    problem's language writes them; curation refuses values that no response can state. A user's
+    own verifier declares it as an attribute."""
 
 
 def failure_verdict(name: str, error: str, message: str, *, by_response: bool = False) -> Verdict:

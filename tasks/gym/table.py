@@ -36,8 +36,8 @@ ResultT = TypeVar("ResultT")
 
 _MATHS_S = verdict.MAX_CANDIDATES * verdict.TIMEOUT_S
 _BUILT_IN = {
-    "final_answer": Entry(final_answer.verify, _MATHS_S, signed=True),
-    "rule_answer": Entry(rule_answer.verify, _MATHS_S, signed=True),
+    "final_answer": Entry(final_answer.verify, _MATHS_S, signed=True, value_gold=True),
+    "rule_answer": Entry(rule_answer.verify, _MATHS_S, signed=True, value_gold=True),
     "choice": Entry(choice.verify),
     "extraction": Entry(extraction.verify),
     "tool_calls": Entry(tool_calls.verify),
@@ -109,7 +109,7 @@ def is_judged(problem: Problem) -> bool:
     Raises:
         SettingsError: the code of a user's own verifier is missing or has changed.
     """
-    entry = _entry_of(problem)
+    entry = _entry_of(problem.verifier)
     return entry is not None and entry.judged
 
 
@@ -119,14 +119,24 @@ def is_signed(problem: Problem) -> bool:
     Raises:
         SettingsError: as `is_judged`.
     """
-    entry = _entry_of(problem)
+    entry = _entry_of(problem.verifier)
     return entry is not None and entry.signed
 
 
-def _entry_of(problem: Problem) -> Entry | None:
-    """Return the entry of a problem's verifier with default settings, if there is one."""
+def has_value_gold(verifier: str) -> bool:
+    """True if the golds of a verifier are `{"value": text}`, a final value in mathematical writing.
+
+    Raises:
+        SettingsError: as `is_judged`.
+    """
+    entry = _entry_of(verifier)
+    return entry is not None and entry.value_gold
+
+
+def _entry_of(verifier: str) -> Entry | None:
+    """Return the entry of a verifier with default settings, if there is one."""
     try:
-        return ENTRIES[problem.verifier]
+        return ENTRIES[verifier]
     except KeyError:
         return None
 

@@ -30,12 +30,11 @@ from tasks.curation.readers.missing import is_missing, is_null
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import number_text, written_out
+from tasks.gym.table import has_value_gold
 from tasks.store.files import canonical_json
 
-_OF_TEXTS = ("final_answer", "rule_answer", "choice", "reference_text")
-"""Verifiers whose references are texts: the number in a column is written as one."""
-_OF_NUMBERS = ("final_answer", "rule_answer")
-"""Verifiers that read numbers as the language of the problem writes them."""
+_OF_TEXTS = ("choice", "reference_text")
+"""Verifiers whose references are texts, beside values: the number in a column is written as one."""
 # "7", "-250": no separator, and too small for one.
 _SHORT = re.compile(r"[-+]?\d{1,3}")
 _LANGUAGE = re.compile(
@@ -90,7 +89,7 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         "source_row": row.source_row,
     }
     facets = _facets(mapping, cells)
-    if mapping.verifier in _OF_NUMBERS:
+    if has_value_gold(mapping.verifier):
         language = str(shared["language"])
         cells = {column: as_written(cell, language) for column, cell in cells.items()}
     items: list[Item] = []
@@ -178,7 +177,7 @@ def _language(
     if isinstance(mapping.language, str) and mapping.language != TEXT:
         return as_language(_fill(mapping.language, cells))
     language = language_among(content, () if mapping.language == TEXT else mapping.language)
-    if language == UNDETERMINED and mapping.verifier in _OF_NUMBERS:
+    if language == UNDETERMINED and has_value_gold(mapping.verifier):
         _check_reads_alike(mapping, cells)
     return language
 
@@ -288,7 +287,7 @@ def _fill(template: str, cells: Mapping[str, JsonValue]) -> str:
 
 def _answer(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Fill the verifier's reference, and add the options that are not correct."""
-    texts = mapping.verifier in _OF_TEXTS
+    texts = mapping.verifier in _OF_TEXTS or has_value_gold(mapping.verifier)
     answer = {
         name: _fill_value(value, cells, texts=texts) for name, value in mapping.answer.items()
     }

@@ -181,6 +181,8 @@ def adapt(
     pins: dict[str, str] = {}
     source_name = name
     if mapping is not None:
+        if is_reference(mapping.verifier):
+            mapping = mapping.model_copy(update={"verifier": pin(mapping.verifier)})
         read = partial(read_mapped, mapping, language=language_in(path))
     elif name in ADAPTERS:
         read = ADAPTERS[name].read

@@ -12,14 +12,11 @@ from typing import cast
 
 from data_schemas.rows import Problem
 from tasks.curation.readers.missing import is_null
+from tasks.gym.table import has_value_gold
 
-OF_A_VALUE = ("final_answer", "rule_answer")
-_OF_TEXTS = (
-    *OF_A_VALUE,
-    *("choice", "extraction", "tool_calls", "bfcl_calls", "reference_text"),
-)
-"""Verifiers that compare texts of the gold with those of a response. Expected output of a program
-may have any character."""
+_OF_TEXTS = ("choice", "extraction", "tool_calls", "bfcl_calls", "reference_text")
+"""Verifiers that compare texts of the gold with those of a response, beside values. Expected output
+of a program may have any character."""
 _DAMAGE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ufdd0-\ufdef\ufffe\uffff]")
 """Controls except tab and line ends, the replacement character and non-characters."""
 _NO_BACKSLASH = re.compile(
@@ -47,9 +44,11 @@ _MOST_CHARACTERS = 60
 def gold_fault(problem: Problem) -> tuple[str, str] | None:
     """Return reason and detail if no response can meet the gold answer; None if one can.
 
-    A gold that is no JSON, or of a verifier of one's own, has no fault here: its verifier says so.
+    A gold that is no JSON has no fault here, nor has one of a verifier of one's own that does not
+    declare `value_gold`: its verifier says so.
     """
-    if problem.verifier not in _OF_TEXTS:
+    of_value = has_value_gold(problem.verifier)
+    if not of_value and problem.verifier not in _OF_TEXTS:
         return None
     try:
         gold: object = json.loads(problem.answer)
@@ -58,7 +57,7 @@ def gold_fault(problem: Problem) -> tuple[str, str] | None:
     for text in _texts(gold):
         if bad := _DAMAGE.search(text):
             return "bad_answer", f"{bad[0]!a} in the answer {text[:60]!a}"
-    if problem.verifier not in OF_A_VALUE or not isinstance(gold, dict):
+    if not of_value or not isinstance(gold, dict):
         return None
     values = cast("Mapping[str, object]", gold)
     return _value_fault(str(values.get("value", "")))

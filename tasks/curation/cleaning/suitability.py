@@ -16,11 +16,11 @@ import re
 from data_schemas.rows import Demonstration, Domain, Problem
 from tasks.gym.protocol import THINK_CLOSE
 from tasks.gym.refusal import HEAD, find_refusal
+from tasks.gym.table import has_value_gold
 
 Unsuitable = tuple[str, str]
 """Reason, detail."""
 
-_ASKED = ("final_answer", "rule_answer")
 _MARKUP = (Domain.TOOL_USE, Domain.CODE, Domain.EXTRACTION, Domain.INSTRUCTION)
 """Domains whose prompts may quote the markup of an image as text."""
 _IMAGE = re.compile(
@@ -109,7 +109,7 @@ def unsuitable_problem(problem: Problem) -> Unsuitable | None:
     text = problem.messages[-1].content
     if problem.domain not in _MARKUP and (picture := _IMAGE.search(text)):
         return "image", f"the prompt contains {picture[0][:60]!r}"
-    if problem.domain not in (Domain.MATHS, Domain.SCIENCE) or problem.verifier not in _ASKED:
+    if problem.domain not in (Domain.MATHS, Domain.SCIENCE) or not has_value_gold(problem.verifier):
         return None
     gold = _gold(problem)
     return _question_fault(text) or _gold_fault(text, gold)

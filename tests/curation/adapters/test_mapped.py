@@ -131,6 +131,25 @@ facets: {"pass_rate:m": "{rate}"}
     assert 1.0 == verdict.score
 
 
+@pytest.mark.parametrize(("value_gold", "gold"), [(True, "1,125"), (False, 1.125)])
+def test_a_verifier_of_ones_own_has_such_golds_if_it_declares_them(
+    value_gold, gold, tmp_path, monkeypatch
+):
+    (tmp_path / "written.py").write_text(
+        f"class Exact:\n    value_gold = {value_gold}\n"
+        "    def __call__(self, problem, response): ...\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    text = """
+    {name: weights, domain: maths, language: pt, prompt: "{q}", verifier: "written.py:Exact",
+     answer: {value: "{kg}"}}
+    """
+
+    (problem,) = mapped(text, {"q": "Quanto?", "kg": 1.125})
+
+    assert {"value": gold} == json.loads(problem.record.answer)
+
+
 def test_a_response_makes_a_demonstration_beside_its_problem():
     text = """
     {name: traces, domain: maths, language: en, prompt: "{q}", verifier: final_answer,

@@ -1,11 +1,14 @@
 """A gold that no response can meet is the producer's to correct."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.cleaning.golds import gold_fault
+from tasks.curation.cleaning.suitability import unsuitable_problem
+from tasks.plugins import pin
 from tests.tables import for_each
 
 
@@ -110,3 +113,19 @@ def test_a_character_that_no_text_has_is_named_in_every_gold(verifier: str, answ
 
 def test_the_output_of_a_program_may_have_any_character():
     assert gold_fault(problem({"tests": ["assert f() == '\f'"]}, "code_tests")) is None
+
+
+OWN = "class Exact:\n    value_gold = {}\n    def __call__(self, problem, response): ...\n"
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_verifier_of_ones_own_is_asked_whether_its_golds_are_values(
+    declared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "values.py").write_text(OWN.format(declared))
+    monkeypatch.chdir(tmp_path)
+    verifier = pin("values.py:Exact")
+
+    assert declared == bool(gold_fault(problem({"value": "N/A"}, verifier)))
+    guess = problem({"value": "yes"}, verifier)
+    assert declared == bool(unsuitable_problem(guess))
