@@ -92,7 +92,8 @@ _FILLERS = (
     "può essere uguale risposta giusta corretta"
 )
 _LEADS = (
-    " so thus hence therefore then go went letter number ok okay jadi maka tetapi melainkan huruf "
+    " so thus hence therefore then clearly definitely certainly indeed go went letter number ok "
+    "okay jadi maka tetapi melainkan huruf "
     "nombor nomor opção opções alternativa portanto então letra logo opción opciones elegimos "
     "entonces escogemos sino donc lettre choix also sondern option möglichkeit buchstabe es "
     "ich wähle wir nehme ta vậy mà nhưng lựa phương scelgo opzione quindi ma opsi alternativa "

@@ -11,6 +11,14 @@ from tests.tables import for_each
 GOLD = {"correct": ["B"], "others": [["A"], ["C"]]}
 RIGHT = {
     "en": [
+        "Ans: B",
+        "Final: B",
+        "Thus, B.",
+        "Hence, (B).",
+        "We conclude that B is right.",
+        "The answer has to be B.",
+        "The answer to the question is option B.",
+        "The right answer here is clearly B.",
         "**Final Answer**\n\nB",
         "### Answer\n**B**",
         "## Correct Option:\n\n(B)",
@@ -23,6 +31,7 @@ RIGHT = {
         "The answer is not A, but B.",
     ],
     "zh": [
+        "答：B",
         "A、C都不正确，所以选B。",
         "**最终答案**\n\nB",
         "### 答案\n**B**",
@@ -34,6 +43,8 @@ RIGHT = {
         "答案不是A，而是B。",
     ],
     "id": [
+        "Jawab: B",
+        "Jwb: B",
         "Jawabannya B dan alasannya jelas.",
         "**Jawaban Akhir**\n\nB",
         "### Jawaban:\nB",
@@ -63,6 +74,7 @@ RIGHT = {
         "คำตอบไม่ใช่ A แต่เป็น B",
     ],
     "vi": [
+        "ĐA: B",
         "**Đáp án cuối cùng**\n\nB",
         "### Đáp án:\nB",
         "Đáp án đúng là B. A mô tả hoàng hôn, còn C mô tả cỏ.",
@@ -72,6 +84,7 @@ RIGHT = {
         "Đáp án không phải A, mà là B.",
     ],
     "pt": [
+        "Resp.: B",
         "A resposta é B e a explicação é simples.",
         "**Resposta Final**\n\nB",
         "### Resposta:\nB",
@@ -82,6 +95,8 @@ RIGHT = {
         "A resposta não é A, mas sim B.",
     ],
     "es": [
+        "Rpta: B",
+        "Rta.: B",
         "**Respuesta Final**\n\nB",
         "### Respuesta:\nB",
         "La respuesta correcta es B. La opción A describe el atardecer, mientras que la opción C describe el césped.",
@@ -108,6 +123,10 @@ RIGHT = {
 }
 WRONG = {
     "en": [
+        "Ans: A or B",
+        "Thus, B. Or A.",
+        "We cannot conclude that B is right.",
+        "Hence, B is wrong.",
         "The answer is B. But A is also correct.",
         "The answer is B, or maybe A.",
         "The answer is not B.",

@@ -13,13 +13,13 @@ _ANNOUNCES = "|".join((*PHRASES, *(language.announces() for language in LANGUAGE
 # How announcements begin. Tried at every place of a text, and the branches of all languages only
 # where it matches: `re` passes over an alternative that begins with another letter at once.
 _BEGINS_MARKER = (
-    r"####|\\box|a(?:ccu|dec|deq|lte|nsw|ntw|ppr|usw| gaba| resp)|b(?:ena|est|etu|on)|"
+    r"####|\\box|a(?:ccu|dec|deq|lte|ns|ntw|ppr|usw| gaba| resp)|b(?:ena|est|etu|on)|"
     r"c(?:ert|ho[io]|hín|họn|orr|âu)|e(?:le|li|sat|sco|u )|f(?:ina|itt)|g(?:aba|ius)|"
-    r"i(?:[ ']|ch |o )|j(?:awa|e |ust)|k(?:ami|asa|ita|orr)|l(?:et[rt]|ike|ựa)|"
+    r"i(?:[ ']|ch |o )|j(?:awa|e |ust|wb)|k(?:ami|asa|ita|orr)|l(?:et[rt]|ike|ựa)|"
     r"m(?:arc|eil|ejo|elh|igl|y|ögl)|nous|o(?:ne|ps[iy]|pt|pç|pz|pc|ur)|"
-    r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:esp|ich|igh|isp|épo)|"
+    r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:esp|ich|igh|isp|p?ta|épo)|"
     r"s(?:ago|aya|ce|el|esu|olu|uit)|t(?:ama|epa|erb|he cho|rue|ốt)|verd|"
-    r"w(?:e[ ']|ahl|ast|ir )|y(?:ang|o )|đ(?:áp|úng)|[คเขตถทดฉผรไแ]|"
+    r"w(?:e[ ']|ahl|ast|ir )|y(?:ang|o )|đ(?:/?a|áp|úng)|[คเขตถทดฉผรไแ]|"
     r"[答選选正最的應应故因所本只可【错錯不]|"
     # An option that is called false.
     r"(?<!\w)(?:a(?:lternativ|m wen|nother)|disc|e(?:limin|quivo|rrad|rrat|rrón|xclud)|"

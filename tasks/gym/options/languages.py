@@ -58,15 +58,18 @@ LANGUAGES = (
         answer=r"(?<!\w)(?:answer|(?<!of )(?<!of a )(?<!of the )(?<!in )(?<!in the )solution)"
         r"(?!\w)",
         option=r"(?<!\w)(?:option|choice|one|letter|selection)(?!\w)",
-        good=r"(?<!\w)(?:correct|right|true|best|suitable|appropriate|likely|accurate|fitting|final)",
+        good=r"(?<!\w)(?:correct|right|true|best|suitable|appropriate|likely|accurate|fitting|"
+        r"final)",
         false=r"(?<!\w)(?:wrong|incorrect|false|invalid|impossible|worst|poorest|weakest|"
         r"least \w+|second[- ]best|(?:un|in|im)(?:likely|suitable|fit|fitting|acceptable|accurate|"
         r"appropriate|proper|plausible)|excluded|eliminated|rejected|discarded|tempting|trap|"
         r"initial|previous|original|another|other|alternative|"
         r"(?:that|which) is (?:not \w+|wrong|incorrect|false))",
         owner="my|our|the(?= choice)",
-        fill=r"to this question|here|therefore|thus|then|clearly|most|is|and",
-        verb=r"is(?!\w|')|must be|should be|would be|will be|:|=",
+        fill=r"(?:to|of|for) (?:this|the) (?:question|problem)|key|here|therefore|thus|then|"
+        r"clearly|most|is|and",
+        verb=r"is(?!\w|')|must be|should be|would be|will be|has to be|can only be|turns out to be|"
+        r":|=",
         is_good=r"(?:(?<!\w)(?:is|must be|would be)|'s) (?:the )?"
         r"(?:only |single |most |clearly |therefore |thus )*(?:"
         r"(?:correct|right|best|true|suitable|appropriate|accurate|likely)"
@@ -76,7 +79,7 @@ LANGUAGES = (
         r"(?<!\w)fits best(?!\w)|"
         r"(?<=[\w)*}]) the (?:only )?(?:right|correct|best) (?:answer|option|choice|one)"
         r"(?!\w)(?! (?:if|when))",
-        choose=r"(?<!\w)choice:|"
+        choose=rf"(?<!\w)choice:|(?<!\w)(?:ans\s?[.:=]|(?:final|correct|pick)\s?:){_LETTER}|"
         r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
         r"(?:choose|select|pick|opt for|go with)(?: the)?"
         r"(?: option| choice| answer| letter)?(?= )|"
@@ -95,7 +98,8 @@ LANGUAGES = (
         r"(?: benar| tepat| betul| terbaik)?|"
         r"(?:adalah |ialah )?(?:yang )?(?:paling )?(?:benar|tepat|betul)"
         r")(?!\w)(?! (?:jika|kalau|bila))",
-        choose=r"(?<!\w)(?:saya|kami|kita)(?: akan)? (?:memilih|pilih)"
+        choose=rf"(?<!\w)(?:jawab|jwb)\s?:{_LETTER}|"
+        r"(?<!\w)(?:saya|kami|kita)(?: akan)? (?:memilih|pilih)"
         r"(?: opsi| pilihan| jawa[bp]an)?",
     ),
     _Language(  # Portuguese
@@ -108,7 +112,8 @@ LANGUAGES = (
         verb=r"é(?!\w)|:",
         is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?"
         r"(?:resposta|opção|alternativa|corret[ao]|cert[ao])(?!\w)(?! (?:se|quando))",
-        choose=r"(?<!\w)(?:eu )?(?:escolho|seleciono|escolhemos|marco)(?: a)?"
+        choose=rf"(?<!\w)resp\.?\s?:{_LETTER}|"
+        r"(?<!\w)(?:eu )?(?:escolho|seleciono|escolhemos|marco)(?: a)?"
         r"(?: opção| alternativa| letra)?",
     ),
     _Language(  # Spanish
@@ -121,7 +126,8 @@ LANGUAGES = (
         verb=r"es(?!\w)|:",
         is_good=r"(?<!\w)(?:es|está) (?:la )?(?:única )?(?:mejor )?"
         r"(?:respuesta|opción|alternativa|correct[ao]|adecuada)(?!\w)(?! (?:si|cuando))",
-        choose=r"(?<!\w)(?:yo )?(?:elijo|escojo|selecciono|elegimos|escogemos)(?: la)?"
+        choose=rf"(?<!\w)rp?ta\.?\s?:{_LETTER}|"
+        r"(?<!\w)(?:yo )?(?:elijo|escojo|selecciono|elegimos|escogemos)(?: la)?"
         r"(?: opción| letra)?",
     ),
     _Language(  # French
@@ -174,7 +180,8 @@ LANGUAGES = (
         r"(?:đáp án|câu trả lời|lựa chọn|phương án)(?: đúng| chính xác| tốt nhất)*|đúng|"
         r"chính xác"
         r")(?!\w)(?! (?:nếu|khi))",
-        choose=rf"(?<!\w)(?<!lựa )(?<!không )(?:chọn)(?: đáp án| phương án| câu)?{_LETTER}",
+        choose=rf"(?<!\w)đ/?a\s?:{_LETTER}|"
+        rf"(?<!\w)(?<!lựa )(?<!không )(?:chọn)(?: đáp án| phương án| câu)?{_LETTER}",
     ),
     _Language(  # Thai
         answer="(?:คำตอบ|เฉลย|ข้อ(?=ที่))",
@@ -197,7 +204,7 @@ LANGUAGES = (
         choose=r"(?<!\w)(?:pinipili|pipiliin) (?:ko|namin)(?: ang)?(?: letra| opsyon)?",
     ),
     _Language(  # Chinese
-        answer="答案",
+        answer="答(?:案|(?=:))",
         option="[選选](?:[項项]|[擇择])|(?<=正[确確]|[错錯][误誤])的(?=是|為|为|:)",
         good="正[確确]|最[終终佳好]|最合[適适]|最[優优]|的",
         false="(?:[错錯][误誤]|不(?:正[確确]|恰[當当]|合[適适])|最[差坏壞])的?",

@@ -51,7 +51,8 @@ _BOTH = "|".join(
 )
 # "so option", "therefore (", "选项", "所以"
 BEFORE_LETTER = re.compile(
-    r"(?:(?:so|thus|hence|therefore|then|and|the|only|options?|choices?|answers?|letter|that|means|"
+    r"(?:(?:(?:i|we) (?:conclude|find|see|know|believe|think)|"
+    r"so|thus|hence|therefore|then|and|the|only|options?|choices?|answers?|letter|that|means|"
     r"opção|opción|"
     r"pilihan|opsi|jawa[bp]an|lựa chọn|phương án|đáp án|antwort|réponse|respuesta|resposta|"
     r"risposta|alternativa|"
@@ -86,6 +87,7 @@ _NAMING = re.compile(
     rf"(?<!\w)(?P<name>[{_LETTERS}]{_NO_WORD}|[0-9a-z](?<![{_LETTERS}]))(?!\w)"
 )
 """A clause that begins with a letter, or with words that announce it."""
+_LEAD = re.compile(LEAD)
 Span = tuple[int, int]
 
 
@@ -133,7 +135,11 @@ def end_of_naming(text: str, others: Sequence[Span]) -> int:
     start = 0
     for end in re.finditer(rf"\||{_CONTRAST}", text):
         says = text[start : end.start()].strip(" |?")
-        if says and not any(start <= span[0] < end.start() for span in others):
+        if (
+            says
+            and not _LEAD.fullmatch(f"{says} ")
+            and not any(start <= span[0] < end.start() for span in others)
+        ):
             return end.start()
         start = end.end()
     return len(text)
