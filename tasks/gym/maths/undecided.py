@@ -3,9 +3,9 @@ r"""Golds that leave open whether an answer is right: nothing compares them by v
 Each is an abstention and no refusal: a sentence, which other words say as well; an identity, of
 which the task wants one of several (`insert signs so that ... holds`); things that neither problem
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
-letters; 3/4/2024 for March 4; "The answer is 5!" for 5; 3:5 for 6:10, which may be a time;
-3.1622... for √10; and 6 for `xy = 6`, which may be the equation of a curve. Of all but the first,
-what has another value is wrong.
+letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3:5 for 6:10,
+which may be a time; 3.1622... for √10; and 6 for `xy = 6`, which may be the equation of a curve. Of
+all but the first, what has another value is wrong.
 """
 
 import re
@@ -29,6 +29,7 @@ _OF_TIME = re.compile(r"\b(?:time|clock|hours?|when|[ap]\.?m)\b", re.IGNORECASE)
 SENTENCE = "the gold is a sentence"
 CLOCK = "the gold is a time or a ratio"
 DIGITS = "the answer has the first digits of the gold, and dots"
+YEAR = "the gold is the year of the date"
 DATE = "day and month of a date in digits may be changed"
 PRODUCT = "the gold is an equation, or what the problem calls a product"
 EXCLAMATION = "the answer ends in !, which is a factorial or ends its sentence"
@@ -49,8 +50,8 @@ def undecided(gold: Answer, other: Answer, question: str) -> str:
         return SENTENCE
     if _is_identity(gold, other):
         return IDENTITY
-    if gold.kind == "date" and gold.text in dates_in_digits(other.text):
-        return DATE
+    if date := _open_date(gold, other):
+        return date
     if _may_be_ratio(gold, other, question):
         return CLOCK
     if question and _calls_things_otherwise(gold, other, question.casefold()):
@@ -82,6 +83,13 @@ def _is_sentence(gold: Answer) -> bool:
     words = gold.text.split()
     least = SHORT_SENTENCE_WORDS if _VERB.search(gold.text) else SENTENCE_WORDS
     return len(words) >= least
+
+
+def _open_date(gold: Answer, other: Answer) -> str:
+    if gold.kind == "date":
+        return DATE if gold.text in dates_in_digits(other.text) else ""
+    is_year = other.kind == "date" and gold.kind == "value"
+    return YEAR if is_year and other.text.startswith(f"{gold.text}-") else ""
 
 
 def _may_be_ratio(gold: Answer, other: Answer, question: str) -> bool:

@@ -330,3 +330,19 @@ def test_a_factorial_that_may_be_the_end_of_its_sentence_is_an_abstention(
     response: str, gold: str, score: float | None
 ) -> None:
     assert score == verdict_on(response, gold).score
+
+
+@for_each(
+    ("response", "gold", "score"),
+    [
+        ("The Titanic sank on April 15, 1912.", "1912", None),
+        ("The Titanic sank on April 15, 1912.", "1913", 0.0),
+        ("The Titanic sank on April 15, 1912.", "15", 0.0),
+        ("The Titanic sank in April 1912.", "1912", 1.0),
+        ("The Titanic sank in 1912.", "April 15, 1912", 0.0),
+    ],
+)
+def test_a_date_of_which_the_gold_is_the_year_is_an_abstention(
+    response: str, gold: str, score: float | None
+) -> None:
+    assert score == verdict_on(response, gold).score
