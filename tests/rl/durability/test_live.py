@@ -119,8 +119,9 @@ def test_the_first_step_is_on_the_page_and_the_deck_within_ten_seconds_of_its_co
 @pytest.mark.engines  # which have the plugin that starts several processes
 def test_a_team_shows_its_first_step_as_soon():
     pytest.importorskip("flytekitplugins.kfpytorch")
+    disk = ("-m", "", "-k", "disk")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", __file__, "-k", "disk"],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", __file__, *disk],
         env=os.environ | {"EACHPROMPT_PROCESSES": "2", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
