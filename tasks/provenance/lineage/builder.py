@@ -17,13 +17,19 @@ _IMAGE = "FLYTE_INTERNAL_IMAGE"
 
 
 @functools.cache
+def packages() -> tuple[tuple[str, str], ...]:
+    """List the name and version of every installed distribution.
+
+    A distribution parses its metadata again for each property that is read: here once.
+    """
+    every = [distribution.metadata for distribution in importlib.metadata.distributions()]
+    return tuple((metadata["Name"], metadata["Version"]) for metadata in every)
+
+
 def environment_digest() -> str:
     """Hash the names and versions of all installed distributions."""
-    installed = {
-        f"{distribution.name}=={distribution.version}"
-        for distribution in importlib.metadata.distributions()
-    }
-    return hashlib.sha256("\n".join(sorted(installed)).encode()).hexdigest()
+    pins = {f"{name}=={version}" for name, version in packages()}
+    return hashlib.sha256("\n".join(sorted(pins)).encode()).hexdigest()
 
 
 @functools.cache
@@ -33,11 +39,8 @@ def lock_digest() -> str:
     Differs from the file that was asked for: a lock is named only if every one of its pins is
     installed in that version.
     """
-    installed: dict[str, str] = {
-        canonicalize_name(distribution.name): distribution.version
-        for distribution in importlib.metadata.distributions()
-    }
-    locks = [path for path in lock_files().values() if agrees(path, installed)]
+    versions: dict[str, str] = {canonicalize_name(name): version for name, version in packages()}
+    locks = [path for path in lock_files().values() if agrees(path, versions)]
     # The one that says most: a lock may be part of another.
     return sha256_file(max(locks, key=lambda path: path.stat().st_size)) if locks else ""
 

@@ -1,5 +1,7 @@
 """What a stage ran on."""
 
+import importlib.metadata
+
 import pytest
 
 from tasks.platform.source import lock_files
@@ -8,16 +10,38 @@ from tasks.provenance.lineage.builder import (
     container_image,
     environment_digest,
     lock_digest,
+    packages,
 )
 from tasks.store.files import sha256_file
 
 
 def test_the_environment_is_the_same_as_long_as_nothing_is_installed():
     first = environment_digest()
-    environment_digest.cache_clear()
+    packages.cache_clear()
 
     assert first == environment_digest()
     assert 64 == len(first)
+
+
+def test_the_metadata_of_a_distribution_is_parsed_once(monkeypatch):
+    reads = []
+
+    class Package:
+        @property
+        def metadata(self):
+            reads.append(self)
+            return {"Name": "torch", "Version": "2.0"}
+
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda: [Package()])
+    packages.cache_clear()
+    try:
+        assert (("torch", "2.0"),) == packages()
+        environment_digest()
+        lock_digest.__wrapped__()
+    finally:
+        packages.cache_clear()
+
+    assert 1 == len(reads)
 
 
 @pytest.mark.parametrize(
