@@ -143,6 +143,25 @@ def test_the_test_folders_cannot_be_mistaken_for_the_code():
     assert not [path for path in (ROOT / "tests").rglob("*") if path.name in PACKAGES]
 
 
+def test_the_stub_of_transformers_names_its_classes():
+    stub = ast.parse((ROOT / "tests" / "stubs" / "transformers" / "__init__.pyi").read_text())
+    places = {
+        name.asname or name.name: (node.module, name.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    others = {
+        node.targets[0].id: places[node.value.id]
+        for node in stub.body
+        if isinstance(node, ast.Assign)
+    }
+
+    for name, (module, original) in (places | others).items():
+        defined = getattr(import_module(module), original)
+        assert defined is getattr(import_module("transformers"), name), name
+
+
 def test_settings_are_frozen_and_refuse_unknown_keys():
     assert [] == [
         model.__name__
