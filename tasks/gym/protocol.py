@@ -120,12 +120,20 @@ def own_entry(reference: str) -> "Entry":
 
 def _own_entry(reference: str) -> "Entry":
     verify, code = own_verifier(reference), attribute(reference)
-    flags = {flag: getattr(code, flag, False) for flag in ("judged", "signed", "value_gold")}
-    for flag, value in flags.items():
+
+    def declared(flag: str) -> bool:
+        value = getattr(code, flag, False)
         if not isinstance(value, bool):
             place = reference.partition("@")[0]
             raise SettingsError(f"{place}: {flag} is {value!r}; use True or False")
-    return Entry(verify, **flags)
+        return value
+
+    return Entry(
+        verify,
+        judged=declared("judged"),
+        signed=declared("signed"),
+        value_gold=declared("value_gold"),
+    )
 
 
 _pinned_entry = cache(_own_entry)

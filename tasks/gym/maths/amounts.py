@@ -49,9 +49,13 @@ _LAKHS = re.compile(
 # "٬" of "١٬٥٠٠", "٫" of "١٫٥".
 _ARABIC = re.compile(r"(?<=\d)٬(?=\d{3})|(?<=\d)٫(?=\d)")
 _CODE = "|".join(sorted(map(re.escape, CODES), key=len, reverse=True))
+# "S$1,299"; the S of "$S$ 5" and of "x in S$ 5" ends a formula.
+_DOLLARS = "|".join(
+    sign if len(sign) > 1 else rf"(?<!\$){sign}(?=\\?\$\d)" for sign in SIGNED_DOLLARS
+)
 _BEFORE = re.compile(
     rf"(?:\\(?:text|mathrm)\s*\{{\s*)?(?<![A-Za-z\d_\\])(?:(?P<code>{_CODE}|Rs)|"
-    rf"(?P<dollar>{'|'.join(SIGNED_DOLLARS)})\\?\$)"
+    rf"(?P<dollar>{_DOLLARS})\\?\$)"
     r"\.?(?:\s*\})?\s{0,2}(?=[-+\u2212]?(?:[\d(]|[.,]\d))"
 )
 _AFTER = re.compile(rf"(?<=\d)\s?(?P<code>{_CODE}|VNĐ|[đ₫])(?![^\W_])")

@@ -105,6 +105,9 @@ SIGNED_DOLLARS = {
     "AU": "AUD",
     "CA": "CAD",
     "SG": "SGD",
+    "S": "SGD",
+    "A": "AUD",
+    "C": "CAD",
     "MX": "MXN",
 }
 """What stands before the sign of a dollar: NT$ 500. `parse` reads R$ and S$, which may be rings."""
