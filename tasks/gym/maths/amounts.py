@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from tasks.algorithms.language_tags import primary
 from tasks.gym.maths.numerals import machine_numbers, writes_comma
-from tasks.gym.maths.units import CODES, CURRENCY, SIGNED_DOLLARS
+from tasks.gym.maths.units import CODES, CURRENCY, RUPEES, SIGNED_DOLLARS
 
 # ruff: noqa: RUF001, RUF002, RUF003 - signs that people type
 
@@ -304,7 +304,7 @@ def _digits(value: Fraction, language: str = "en") -> str:
 
 def _before(match: re.Match[str]) -> str:
     # "Rs" is read here alone, since rs behind a number is a product.
-    code = {"Rs": "INR"}.get(match["code"], match["code"]) or SIGNED_DOLLARS[match["dollar"]]
+    code = {"Rs": RUPEES}.get(match["code"], match["code"]) or SIGNED_DOLLARS[match["dollar"]]
     return f"{code} "
 
 

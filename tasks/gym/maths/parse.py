@@ -228,7 +228,9 @@ def _repeating(comma: bool) -> tuple[re.Pattern[str], ...]:
 # "\overset{\cdot}{3}"
 _DOTTED = re.compile(r"\\overset\s?\{\s?(?:\\cdot|\\bullet|\.)\s?\}\s?\{?(\d)\}?")
 # "R$", "\$", "US$".
-_MONEY = re.compile(r"R\\?\$(?=\s?[-+]?\s?[\d.(])|(?:US|NT|HK|S|A|C)?\\\$|US\$")
+_MONEY = re.compile(
+    r"(?P<real>R)\\?\$(?=\s?[-+]?\s?[\d.(])|(?P<country>US|NT|HK|S|A|C)?\\\$|(?P<us>US)\$"
+)
 # "$" of "$5" and of "5$".
 _DOLLAR = re.compile(r"\$(?=\s?[-+]?\s?[\d.])|(?<=\d)\$")
 # "\text{ cm}", "\mathrm{kg}".
@@ -431,9 +433,9 @@ def normalised(text: str, language: str = "en") -> str:
     # `\\` ends a row of a matrix; elsewhere a backslash was escaped twice.
     text = text.replace("\\\\", "\\cr " if "matrix}" in text else "\\").replace("\\%", "%")
     if "$" in text:
-        text = _MONEY.sub(lambda match: " BRL " if match[0][0] == "R" else " USD ", text)
+        text = _MONEY.sub(_currency_of, text)
     if text.count("$") == 1:  # no formula
-        text = _DOLLAR.sub(" USD ", text)
+        text = _DOLLAR.sub(f" {units.DOLLARS} ", text)
     text = bound_names(plain_vectors(text))
     for signs, pattern, by in _REWRITES:
         if signs[0] in text or signs[-1] in text:
@@ -444,6 +446,13 @@ def normalised(text: str, language: str = "en") -> str:
     text = _commas(primary(language)).sub(", ", text)
     text = machine_numbers(re.sub(r"\s+", " ", text).strip(), language)
     return MINUS.sub("-", text).strip(" ;,").rstrip(" .;,:\\").strip()
+
+
+def _currency_of(match: re.Match[str]) -> str:
+    if match["real"]:
+        return " BRL "
+    country = match["country"] or match["us"]
+    return f" {units.SIGNED_DOLLARS[country] if country else units.DOLLARS} "
 
 
 def bound_names(text: str) -> str:

@@ -86,7 +86,7 @@ def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False)
         by_colon: a whole sentence may follow the mark, `Answer: Jane began 3 hours ago`; after "the
             answer is" only known words may stand before the number.
     """
-    phrase = _STYLE.sub(r"\1", phrase.replace("\\$", "USD ")).strip().strip("*_ ")
+    phrase = _STYLE.sub(r"\1", phrase.replace("\\$", f"{units.DOLLARS} ")).strip().strip("*_ ")
     if not phrase or phrase[-1] == "?":
         return ()
     phrase, dates = cut_dates(phrase, language)
@@ -254,7 +254,7 @@ def _with_money(phrase: str) -> str:
         _WORD.search(_COMMAND.sub("", formula)) for formula in formulas
     ):
         return phrase
-    return re.sub(r"\\?\$(?=[\d.])", "USD ", re.sub(r"\$(?![\d.])", " ", phrase))
+    return re.sub(r"\\?\$(?=[\d.])", f"{units.DOLLARS} ", re.sub(r"\$(?![\d.])", " ", phrase))
 
 
 def _undelimited(left: str, right: str) -> str:

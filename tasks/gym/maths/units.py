@@ -26,8 +26,11 @@ _OTHER_CODES = (
     "XAF XCD XOF XPF YER ZMW ZWG"
 )
 _SIGNS_OF = {"AMD": "֏", "AFN": "؋", "KZT": "₸", "MNT": "₮", "PYG": "₲", "CRC": "₡", "AZN": "₼"}
+DOLLARS, RUPEES = "XXD", "XXR"
+"""What `$` and `Rs` are read as: dollars and rupees of any country."""
 _CURRENCIES = {
-    "dollar": "$ USD dollar",
+    "dollar": f"$ {DOLLARS} dollar",
+    "us dollar": "USD",
     "cent": "¢ cent cents",
     "euro": "€ EUR euro",
     "rupiah": "Rp IDR rupiah",
@@ -35,11 +38,15 @@ _CURRENCIES = {
     "baht": "฿ THB baht บาท",
     "dong": "₫ đ VND vnđ đồng",
     "real": "BRL real reais",
-    "yuan": "元 RMB CNY yuan",
-    "yen": "¥ JPY yen 円",
+    "yuan": "元 yuan",
+    "chinese yuan": "RMB CNY",
+    "yen": "JPY yen 円",
+    "yen or yuan": "¥",
     "sterling": "£ GBP",
-    "rupee": "₹ INR rupee",
-    "peso": "₱ PHP Php peso piso",
+    "rupee": f"{RUPEES} rupee",
+    "indian rupee": "₹ INR",
+    "peso": "peso piso",
+    "philippine peso": "₱ PHP Php",
     "won": "₩ KRW won 원",
     "singapore dollar": "SGD",
     "taiwan dollar": "TWD NTD",
@@ -110,10 +117,15 @@ SIGNED_DOLLARS = {
     "C": "CAD",
     "MX": "MXN",
 }
-"""What stands before the sign of a dollar: NT$ 500. `parse` reads R$ and S$, which may be rings."""
+"""What stands before the sign of a dollar: NT$ 500. `parse` reads R$, which may be a ring."""
+# "singapore dollars", "mexican pesos"
+_CODE_OF = {name: code.split()[0].casefold() for name, code in _CURRENCIES.items() if " " in name}
+_CODE_OF |= {"u.s. dollar": "usd", "american dollar": "usd", "new taiwan dollar": "twd"}
+_WITH_COUNTRY = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, _CODE_OF))})s?(?!\w)")
 _GENERIC = {
     "dollar": " dollar",
-    "yuan": "(?:taiwan|hong kong) dollar|yen|pataca",
+    "yuan": "chinese yuan|(?:taiwan|hong kong) dollar|^yen$|pataca",
+    "yen or yuan": "^(?:yen|yuan|chinese yuan)$",
     "peso": " peso",
     "rupee": " rupee",
 }
@@ -164,6 +176,7 @@ _SQUARE = re.compile(r"\b(square|sq|cubic|cu)\b\.?\s*([^\W\d_]+)")
 def unit(text: str) -> frozenset[str]:
     """Return the words of a unit as canonical names in the singular."""
     text = text.casefold().replace("p.m", "pm").replace("a.m", "am")
+    text = _WITH_COUNTRY.sub(lambda m: _CODE_OF[m[1]], text)
     text = _SQUARE.sub(lambda m: f"{m[2]}^{3 if m[1][0] == 'c' else 2}", text)
     powers = {f"{_name(word)}^{power}" for word, power in _POWER.findall(text)}
     words = re.findall(rf"{_WORD}|[°%${CURRENCY_SIGNS}]", _POWER.sub(" ", text))

@@ -155,7 +155,7 @@ LEAD_WORDS = _compiled(
     r"around|"
     r"nearly|almost|equal|equals|equivalent|to|be|is|are|an?|the|therefore|thus|hence|then|so|indeed|"
     r"actually|also|clearly|obviously|therefore|value|amount|total|number|result|figure|quantity|"
-    r"currently|found|given|by|that|it|we|get|have|USD|RM|Rp|still|now|text|mathrm|mathbf|left|"
+    r"currently|found|given|by|that|it|we|get|have|XXD|USD|RM|Rp|still|now|text|mathrm|mathbf|left|"
     r"displaystyle|quad|angle|in|of|course|rather|but|instead|and|one|two|three|four|five|six|seven|"
     r"eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|thousand|[a-zA-Z])(?![a-zA-Z]))*"
 )

@@ -232,3 +232,22 @@ def misread(problem, cells: Iterable[tuple[str, str, str, str, str]]) -> list[st
         if score(problem, language, value, sentence.format(amount)) != 1.0
         or score(problem, language, other, sentence.format(amount)) != 0.0
     ]
+
+
+@for_each(
+    ("gold", "same", "others"),
+    [
+        ("NT$500", "TWD 500|500元|$500|NT\\$500|500 dollars", "US$500|SGD 500"),
+        ("USD 500", "US$500|$500|500 dollars|500 US dollars", "HK$500|500 Singapore dollars"),
+        ("S$500", "SGD 500|$500|500 Singapore dollars", "US$500|A$500"),
+        ("₱500", "PHP 500|500 pesos|500 Philippine pesos", "MXN 500|500 Mexican pesos"),
+        ("₹500", "INR 500|Rs 500|500 rupees", "PKR 500"),
+        ("CNY 500", "RMB 500|¥500|500元", "JPY 500|TWD 500"),
+        ("¥500", "JPY 500|CNY 500|500元|500円", "USD 500"),
+    ],
+)
+def test_a_currency_is_another_where_both_name_their_country(
+    problem, gold: str, same: str, others: str
+) -> None:
+    assert [] == [text for text in same.split("|") if score(problem, "en", gold, text) != 1.0]
+    assert [] == [text for text in others.split("|") if score(problem, "en", gold, text) != 0.0]
