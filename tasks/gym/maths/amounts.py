@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from tasks.algorithms.language_tags import primary
-from tasks.gym.maths.numerals import machine_numbers, writes_comma
+from tasks.gym.maths.numerals import machine_numbers, plain_signs, writes_comma
 from tasks.gym.maths.units import CODES, CURRENCY, RUPEES, SIGNED_DOLLARS
 
 # ruff: noqa: RUF001, RUF002, RUF003 - signs that people type
@@ -23,8 +23,10 @@ MAX_EXPONENT = 60
 """Largest exponent of a numeral that is written out; no answer is larger."""
 # "1e-05", "6.02E+23"; no part of "0x1e5", "x_1e2" or "2e^3".
 _MACHINE = re.compile(r"(?<![\w.,\\^{])(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\w^{]|\.\d)")
-# " x " of "6.5 x 10^3", "{3}" of its exponent.
-_TIMES_TEN = re.compile(r"(?<=\d)\s?[xX]\s?10\s?\^\s?(?:\{\s?([-+]?\d+)\s?\}|([-+]?\d+))")
+# " x " of "6.5 x 10^3" and "6.5 x 10³", "{3}" of its exponent.
+_TIMES_TEN = re.compile(
+    r"(?<=\d)\s?[xX]\s?10\s?(?:\^\s?(?:\{\s?([-+]?\d+)\s?\}|([-+]?\d+))|([⁺⁻]?[⁰¹²³⁴-⁹]+))"
+)
 _BLANKS = re.compile(r"[\u00a0\u2007\u2009\u202f]")
 """Blanks that people and CLDR put between a number and its currency or its thousands."""
 # ",89" of "é ,89"; not that of "1,89" or "(2,89)".
@@ -72,6 +74,7 @@ _HAS_CODE = re.compile(
 
 _SCALES: Mapping[str, Mapping[int, str]] = {
     "en": {
+        2: "hundred",
         3: "thousand",
         5: "lakh|lakhs",
         6: "million|millions",
@@ -193,7 +196,7 @@ def plain_amounts(text: str, language: str = "en") -> str:
     if _HAS_EXPONENT.search(text):
         text = _MACHINE.sub(_written_out, text)
     if "10" in text:
-        text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2]}", text)
+        text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2] or plain_signs(m[3])[2:-1]}", text)
     text = _plain_separators(text, language)
     if writes_comma(language):
         text = _BARE_COMMA.sub("0,", text)
@@ -317,7 +320,7 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
     words = {word: 10**power for power, forms in rules.items() for word in forms.split("|")}
     word = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     dense = language in _DENSE
-    end = "" if dense else r"(?![^\W_])"
+    end = "" if dense else r"(?![^\W_]|-[a-z])"  # 5 hundred-dollar bills
     scale = rf"(?:{word}){end}"
     if language in _PRODUCTS:
         scale += rf"(?:\s?{scale}){{0,3}}"

@@ -223,7 +223,7 @@ def lenient(text: str, language: str) -> list[Place]:
             denials.append(Place(f"\\ne {phrase}", "denial"))
         elif boxed and not _OF_A_PART.match(mark[0]):
             phrases += _beside_box(phrase, how, language)
-        elif not boxed and re.search(r"\w", phrase):
+        elif not boxed and re.search(r"[\w∞]", phrase):
             stating = _stated(phrase, how, language, leading=True, by_colon=by_colon)
             (denials if stating[0].how == "denial" else phrases).extend(stating)
     if boxed and not in_boxes:

@@ -47,9 +47,9 @@ _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 _LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
 # "m²" of "5 m²", "cm³" of "3cm³".
 _MEASURE = re.compile(r"(?<=\d)\s?([ckm]?m|ft|in|yd)([²³])")
-# The dash of "is -5", typed as an en dash; not those of "3-5" and "3 -5".
+# The dash of "is -5" and "$-5$", typed as an en dash; not those of "3-5", "3 -5" and "$3$-5".
 _DASH_MINUS = re.compile(
-    r"(?<![\d)\]}$%]\s)(?<![\w)\]}$%])[\u2010\u2011\u2013\ufe63\uff0d](?=[\d.])"
+    r"(?<![\d)\]}$%]\s)(?<![\w)\]}%])(?<![^\s$]\$)[\u2010\u2011\u2013\ufe63\uff0d](?=[\d.])"
 )
 _HAN_DIGITS = dict(zip("零一二三四五六七八九", range(10), strict=True)) | {
     **dict(zip("〇壹贰叁肆伍陆柒捌玖", range(10), strict=True)),
@@ -108,12 +108,13 @@ _DOZENS = re.compile(
     re.IGNORECASE,
 )
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6}
-_PARTS |= {"seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
+_PARTS |= {"seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "hundredth": 100, "thousandth": 1000}
 _WITHOUT_ARTICLE = ("half", "quarter")
 """Parts that are one by themselves; `third` alone is a place in an order."""
-# "half", "three quarters", "two and a half"
+# "half", "three quarters", "two and a half", "3 fifths"; "3 quarters" may be coins
 _PART = re.compile(
-    rf"(?:(?P<whole>[a-z -]{{3,60}}) and )?(?:(?P<top>an?|{_ONES})[\s-])?"
+    rf"(?:(?P<whole>[a-z -]{{3,60}}|\d{{1,9}}) and )?"
+    rf"(?:(?P<top>an?|{_ONES}|\d{{1,3}}(?! quarter))[\s-])?"
     rf"(?P<part>(?:{'|'.join(_PARTS)})s?|halves)"
 )
 _HALVES = {
@@ -277,8 +278,9 @@ def _fraction_in_words(words: str, language: str) -> str:
     whole = spelled_out(match["whole"]) if match["whole"] else "0"
     if not whole.isdecimal():
         return ""
-    top = _WORD_VALUES.get(match["top"] or "", 1)
-    return str(int(whole) + Fraction(top, _PARTS[match["part"].rstrip("s").replace("lve", "lf")]))
+    top = match["top"] or ""
+    count = int(top) if top.isdecimal() else _WORD_VALUES.get(top, 1)
+    return str(int(whole) + Fraction(count, _PARTS[match["part"].rstrip("s").replace("lve", "lf")]))
 
 
 def _dozens(words: str, language: str) -> str:

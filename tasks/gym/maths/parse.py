@@ -43,6 +43,9 @@ _SIGNS = str.maketrans(
         "∈": "\\in ",
         "∞": "\\infty ",
         "±": "\\pm ",
+        "⋅": "*",
+        "∗": "*",
+        "∶": ":",
         "、": ", ",
         "。": "",
     }
@@ -149,6 +152,13 @@ _REWRITES = tuple(
         ),
         ("*", r"(?<=[\w)}])\*\*(?=[\w({\\-])", "^"),
         ("*", r"\*\*", ""),
+        # "+/-3", "x = +-3"; "2 + -3" is a sum
+        ("+", r"\+\s?/\s?-|(?:^|(?<==)|(?<==\s))\+-(?=\s?[\d\\])", r"\\pm "),
+        # "(2|5)", a point as in German
+        ("|", r"\(\s*(-?\d[\d.,/]*)\s*\|\s*(-?\d[\d.,/]*)\s*\)", r"(\1;\2)"),
+        # "A(2;3)", a point with its name
+        (";", r"^\s*[A-Z]\s?(?=\([^();]+;[^()]+\)\s*\.?$)", ""),
+        ("∛", r"∛\s?(?:\(([^()]*)\)|(\d+))", r"\\sqrt[3]{\1\2}"),
         ("\\", r"\\(?:cdot|times)(?![A-Za-z])", "*"),
         (
             "\\",
@@ -524,9 +534,11 @@ def _commas(language: str, word: str = "") -> re.Pattern[str]:
     if word:
         lists = {words.split("|")[word == "or"] for words in lists}
     words = "|".join(sorted(lists))
+    whole = words if language == "zh" else rf"\b(?:{words})\b"  # 1和2
     return re.compile(
         rf"\\text\s*\{{\s*,?\s*(?:{words})\s*\}}|"
-        rf"(?<=[\d)}}°]),?\s*\b(?:{words})\b(?=\s*[\d(\\a-z-])|(?<=,)\s*(?:{words})(?=\s)"
+        rf"(?<=[\d)}}°]),?\s*(?:{whole})(?=\s*[\d(\\a-z-])(?!\s(?:an?|one)\s(?:half|third|quarter)\b)|"
+        rf"(?<=,)\s*(?:{words})(?=\s)"
     )
 
 
@@ -898,7 +910,8 @@ def _bracketed(text: str, depth: int) -> Answer | None:
     braces = re.fullmatch(r"\\\{(.*)\\\}", text) or re.fullmatch(r"\{(.*,.*)\}", text)
     if braces:
         kind = "set" if text[0] == "\\" else "list"
-        parts = [sign for part in split(braces[1], ",") if part for sign in _both_signs(part)]
+        members = split(braces[1], ";" if len(split(braces[1], ";")) > 1 else ",")
+        parts = [sign for part in members if part for sign in _both_signs(part)]
         return _whole(kind, text, parts, depth)
     sign = re.match(r"[-+]\s*(?=[(\[])", text)
     if sign:

@@ -37,14 +37,18 @@ from tasks.gym.maths.words import (
 MAX_UNIT_WORDS = 3
 """A number followed by more words is a sentence."""
 
+# "(", "[" and their closings, of which an interval may have one of each.
+_OPENERS, _CLOSERS = re.compile(r"[(\[]"), re.compile(r"[)\]]")
 # "$x^2$", "\(5\)", "$$5$$".
 _FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
 # "Rp ", "\$", "€".
 _MONEY = rf"(?:(?:R\$|\\?\$|{units.CURRENCY})\s{{0,2}})?"
-# "1,200", "-3", "$5", "2 + 3", "√2".
+# "1,200", "-3", "$5", "2 + 3", "√2", "3:2", "3 x 2".
 _NUMBER = (
-    rf"(?<![A-Za-z0-9_.\\])(?<!\d,)[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])(?<!\d,)[-+−(]*(?:\d|\.\d|√)"
-    r"[\d.,'’ +\-−*/×·÷^!%()²³√π½]*"
+    rf"(?<![A-Za-z0-9_.\\])(?<!\d,)[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])(?<!\d,)[-+−(\[]*(?:\d|\.\d|[√∛])"
+    r"(?:(?<=\d)(?:[:∶xX]|\s[:∶xX]\s)(?=\d)|"
+    r"(?<=\d)\s?;\s?(?=[-−]?\d[\d.,/]{0,20}\s?[)\]])|"
+    r"[\d.,'’ +\-−*/×·⋅∗÷^!%()\]²³√∛π½])*"
 )
 # "$x = 5$" is a formula, "5.50" a number.
 _RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
@@ -272,10 +276,10 @@ def _separate(phrase: str, run: re.Match[str]) -> bool:
 
 def _text(phrase: str, run: re.Match[str]) -> str:
     """Return the run, including a following word for million or per cent sign."""
-    text = run[0].rstrip(" ,.+-−*/×·÷^(")
+    text = run[0].rstrip(" ,.+-−*/×·⋅∗÷^([")
     if run["formula"]:
         return text
-    while text.count(")") > text.count("(") and text.endswith(")"):
+    while text.endswith((")", "]")) and len(_CLOSERS.findall(text)) > len(_OPENERS.findall(text)):
         text = text[:-1].rstrip()
     after = _AFTER.match(phrase, run.start() + len(text))
     belongs = after is not None and (after[1] in "%°" or units.scale(after[1]) != 1)

@@ -107,7 +107,8 @@ ALTERNATIVE_FOLLOWS = _compiled(
 )
 """After a number: it is one of several, a guess or a question."""
 COMPARED_LAST = _compiled(
-    rf"(?:{_pattern(_COMPARED, _UNSURE)}(?:\s*{_pattern(_FILLERS)}|{_OR_EQUAL})?|[<>≠≤≥])[\s$:]*$"
+    rf"(?:{_pattern(_COMPARED, _UNSURE)}(?:\s*{_pattern(_FILLERS)}|{_OR_EQUAL})?|"
+    r"[<>]=?|[≠≤≥])[\s$:]*$"
 )
 """Before a number: it is a bound."""
 MINUS = _compiled(
@@ -145,6 +146,8 @@ ALTERED_AFTER = _compiled(
     r"less\s+(?:\d|one|two|three|four|five)|"
     r"(?:more|less|fewer|larger|smaller|higher|lower)\s+than|at\s+(?:best|worst)|but\s+not|"
     r",\s*(?:though|although|but\s+not)|-?ish(?!\w)|,\s*(?:said|unless|if|give\s+or\s+take)|"
+    r"(?:halves|(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|hundredth|thousandth)s)(?!\w)|"
+    r"(?:by|in|of|per)\s+\$?\d{1,3}(?!\d)[^\w,]*$|"
     r"(?:or|up)\s+(?:so|more|less)|\w+\s+or\s+so|(?:upwards|onwards)|fails?(?!\w)|"
     r"\S*,\s*which\s+(?:contradicts|is\s+(?:wrong|false|impossible))"
     r")"
@@ -169,7 +172,7 @@ _NOUNS = (
 )
 _UNITS = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
 FOLLOWS = _compiled(
-    r"\s*\(|\s*/\s*[a-z]|\s*\$?\s*\\[a-z]|[^A-Za-z]*[A-Za-z](?![A-Za-z])|"
+    r"\s*\(|\s*/\s*[a-z]|\s*\$?\s*(?:\^\s?\{?\s?|\.)?\\[a-z]|[^A-Za-z]*[A-Za-z](?![A-Za-z])|"
     rf"[^A-Za-z]*(?:$|(?:{_UNITS})(?![a-z])|(?:[a-z]+[\s-]+){{0,2}}{_NOUNS}|(?:because|since|as|which|"
     r"so|per|total|altogether|overall|in\s+(?:all|total|the|each|this|his|her|their)|left|more|of|to|or|"
     r"and|than|when|where|by|from|after|on|at\s+the|is|was|are|were|not|i|we|she|he|they|it|the|this|"

@@ -123,6 +123,13 @@ def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None
         ("en", "1", "It takes 1 hour 30 minutes.", 0.0),
         ("en", "30", "It takes 1 hour 30 minutes.", 0.0),
         ("en", "90", "It takes 1 hour 30 minutes.", 1.0),
+        ("en", "300", "She has 3 hundred apples.", 1.0),
+        ("en", "3", "\\boxed{3 hundred}", 0.0),
+        ("en", "300000", "The answer is 3 hundred thousand.", 1.0),
+        ("en", "5", "The answer is 5 hundred-dollar bills.", 1.0),
+        ("en", "1500", "The answer is 1.5 x 10³.", 1.0),
+        ("en", "1.5", "The answer is 1.5 x 10³.", 0.0),
+        ("en", "0.003", "\\boxed{3 x 10⁻³}", 1.0),
     ],
 )
 def test_no_part_of_an_amount_is_the_amount(problem, language, gold, response, right) -> None:

@@ -89,6 +89,43 @@ def test_two_notations_of_one_value(gold: str, written: str) -> None:
 
 
 @for_each(
+    ("language", "response", "value", "parts"),
+    [
+        ("en", "The ratio is 3:2.", "3:2", ("2", "3")),
+        ("en", "The answer is 3 x 2.", "3 x 2", ("2", "3")),
+        ("en", "The answer is 3⋅4.", "12", ("3", "4")),
+        ("en", "The answer is ∛8.", "2", ("8",)),
+        ("en", "The interval is [2, 3).", "[2,3)", ("2", "3", "[2,3]")),
+        ("en", "The answer is 3 fifths.", "3/5", ("3",)),
+        ("en", "The answer is 2 and a half.", "2.5", ("2",)),
+        ("en", "The answer is ∞.", "\\infty", ("-\\infty",)),
+        ("en", "The answer is $–3$.", "-3", ("3",)),
+        ("en", "The answer is $30^\\circ$, as required.", "30", ("3",)),
+        ("en", "The answer is $0.\\overline{3}$, as required.", "1/3", ("3", "0.3")),
+        ("en", "The answer is +/-3.", "\\pm 3", ("3", "-3")),
+        ("en", "\\boxed{x = +-3}", "\\pm 3", ("3", "-3")),
+        ("vi", "Tọa độ điểm là (2;3).", "(2;3)", ("2", "3", "(3;2)")),
+        ("vi", "\\boxed{A(2;3)}", "(2;3)", ("(3;2)",)),
+        ("vi", "\\boxed{S = \\{1; 2\\}}", "\\{1,2\\}", ("\\{1,3\\}", "1.2")),
+        ("de", "\\boxed{(2|5)}", "(2;5)", ("(5;2)", "2")),
+        ("zh", "答案是x=1或x=2。", "1;2", ("1", "2")),
+        ("zh", "答案是1和2。", "1;2", ("1", "2")),
+        ("zh", "答案是2∶3。", "2:3", ("2", "3")),
+    ],
+)
+def test_a_notation_states_its_value_and_none_of_its_parts(
+    problem, language: str, response: str, value: str, parts: tuple[str, ...]
+) -> None:
+    assert [1.0] + [0.0] * len(parts) == [
+        final_answer.verify(
+            problem("final_answer", {"value": gold}).model_copy(update={"language": language}),
+            response,
+        ).score
+        for gold in (value, *parts)
+    ]
+
+
+@for_each(
     ("gold", "written"),
     [
         (r"\tan^{-1} 2", r"\cot 2"),
