@@ -149,6 +149,7 @@ _MEASURES = {
     "second": "s sec second",
     "minute": "min minute",
     "hour": "h hr hrs hour",
+    "hertz": "hz hertz",
     "mph": "mph",
     "am": "am",
     "pm": "pm",

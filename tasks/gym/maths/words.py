@@ -147,12 +147,12 @@ ALTERED_AFTER = _compiled(
     r"(?:more|less|fewer|larger|smaller|higher|lower)\s+than|at\s+(?:best|worst)|but\s+not|"
     r",\s*(?:though|although|but\s+not)|-?ish(?!\w)|,\s*(?:said|unless|if|give\s+or\s+take)|"
     r"(?:halves|(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|hundredth|thousandth)s)(?!\w)|"
-    r"(?:by|in|of|per)\s+\$?\d{1,3}(?!\d)[^\w,]*$|"
+    r"(?:by|in|of|per)\s+\$?\d{1,3}(?!\d)[^\w,]*$|h\s?\d\d?(?!\d)|_\d{3}(?!\d)|"
     r"(?:or|up)\s+(?:so|more|less)|\w+\s+or\s+so|(?:upwards|onwards)|fails?(?!\w)|"
     r"\S*,\s*which\s+(?:contradicts|is\s+(?:wrong|false|impossible))"
     r")"
 )
-"""After a number: `5 squared`, `7 per cent of 9`, `5 aka 9`, `5 unless ...`."""
+"""After a number: `5 squared`, `7 per cent of 9`, `5 aka 9`, `5h 30m`, `1_000`, `5 unless ...`."""
 LEAD_WORDS = _compiled(
     r"(?:[-\s:*_($\\=,\[\]{}'\"]|approx\.|(?:exactly|simply|just|only|precisely|approximately|about|roughly|"
     r"around|"

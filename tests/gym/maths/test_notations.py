@@ -95,6 +95,8 @@ def test_two_notations_of_one_value(gold: str, written: str) -> None:
         ("en", "The answer is 3 x 2.", "3 x 2", ("2", "3")),
         ("en", "The answer is 3⋅4.", "12", ("3", "4")),
         ("en", "The answer is ∛8.", "2", ("8",)),
+        ("en", "The answer is 1_000.", "1000", ("1",)),
+        ("en", "\\boxed{5h 30m}", "5h 30m", ("5", "30")),
         ("en", "The interval is [2, 3).", "[2,3)", ("2", "3", "[2,3]")),
         ("en", "The answer is 3 fifths.", "3/5", ("3",)),
         ("en", "The answer is 2 and a half.", "2.5", ("2",)),
