@@ -152,12 +152,25 @@ def silent_server() -> Iterator[str]:
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty MLflow database. Read only."""
     from mlflow.store.db import utils
+    from sqlalchemy import Engine
 
     path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
     connect(f"sqlite:///{path}").search_experiments()
     # The newest schema is that of the installed MLflow, which imports all of its 70 migrations to
     # say so of every database that it opens: an eighth of a CPU second in each of 500 tests.
     utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
+    # Every test has a database of its own. SQL is compiled once for all of them, not for each.
+    create = utils.create_sqlalchemy_engine
+    first = create(f"sqlite:///{path}")
+    first.connect().close()
+
+    def sharing(uri: str) -> Engine:
+        engine = create(uri)
+        if engine.name == "sqlite":
+            engine.dialect, engine._compiled_cache = first.dialect, first._compiled_cache
+        return engine
+
+    utils.create_sqlalchemy_engine = sharing
     return path
 
 
