@@ -537,9 +537,11 @@ def _commas(language: str, word: str = "") -> re.Pattern[str]:
         lists = {words.split("|")[word == "or"] for words in lists}
     words = "|".join(sorted(lists))
     whole = words if language == "zh" else rf"\b(?:{words})\b"  # 1和2
+    part = r"(?!\s\w+\s(?:half|third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b)"
+    part = part if language == "en" else ""  # 2 and a half
     return re.compile(
         rf"\\text\s*\{{\s*,?\s*(?:{words})\s*\}}|"
-        rf"(?<=[\d)}}°]),?\s*(?:{whole})(?=\s*[\d(\\a-z-])(?!\s(?:an?|one)\s(?:half|third|quarter)\b)|"
+        rf"(?<=[\d)}}°]),?\s*(?:{whole})(?=\s*[\d(\\a-z-]){part}|"
         rf"(?<=,)\s*(?:{words})(?=\s)"
     )
 

@@ -97,8 +97,8 @@ BETWEEN_LAST = _compiled(rf"{_pattern(_BETWEEN)}[^.]{{0,40}}{_pattern(_AND, _OR,
 """Before the second end of a range."""
 MORE_FOLLOWS = _compiled(
     rf"\s*{_pattern(_BEYOND)}|"
-    r"\s*(?:(?:and|dan|y|et|e|und)\s+(?:an?\s+|une?\s+|um\s+|ein\s+)?"
-    r"(?:half|quarter|third|setengah|medi[oa]|demie?|mei[oa]|halb)|einhalb|setengah|rưỡi|ครึ่ง|半)(?!\w)"
+    r"\s*(?:(?:and|dan|y|et|e|und)\s+(?:(?:an?|one|two|three|five|une?|um|ein)\s+)?"
+    r"(?:half|quarters?|thirds?|fifths?|eighths?|setengah|medi[oa]|demie?|mei[oa]|halb)|einhalb|setengah|rưỡi|ครึ่ง|半)(?!\w)"
 )
 """After a number: the number continues, as in `27 and a half`, or is a bound."""
 ALTERNATIVE_FOLLOWS = _compiled(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.gym.maths import final_answer
 from tasks.gym.maths.numerals import (
     COMMA_LANGUAGES,
     machine_numbers,
@@ -230,3 +231,21 @@ def test_numbers_are_read_as_cldr_writes_them(language: str) -> None:
         written = numbers.format_decimal(value, locale=locale, numbering_system="latn")
 
         assert value == float(machine_numbers(re.sub(r"\s", " ", written), language)), written
+
+
+@for_each(
+    ("language", "gold", "response", "score"),
+    [
+        ("en", "20.5", "The answer is 20 and a half.", 1.0),
+        ("en", "20.75", "The answer is 20 and three quarters.", 1.0),
+        ("en", "20", "The answer is 20 and three quarters.", 0.0),
+        ("zh", "20", "The answer is 20 and a half.", 0.0),
+        ("id", "20", "The answer is 20 and three quarters.", 0.0),
+    ],
+)
+def test_a_numeral_with_a_part_in_words_is_not_the_numeral(
+    problem, language: str, gold: str, response: str, score: float
+) -> None:
+    row = problem("final_answer", {"value": gold}).model_copy(update={"language": language})
+
+    assert score == final_answer.verify(row, response).score
