@@ -11,8 +11,9 @@ pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
 
 from data_schemas.machine_settings import LayoutSettings, Precision
 from tasks.algorithms.digests import weight_digest
-from tasks.engines.chat import load_tokenizer
+from tasks.engines.chat import ends_of, load_tokenizer
 from tasks.engines.embedded.trainer import TorchTrainer
+from tasks.models.weights import write_ends
 from tests.engines.trainer_megatron.gloo_world import run_world
 from tests.engines.trainer_megatron.layouts import LAYOUTS
 from tests.engines.trainer_megatron.model_ranks import find, refusal_to_load, save_in_pieces
@@ -32,13 +33,17 @@ def test_every_rank_exports_what_was_read(world, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
-def test_saved_directories_are_those_transformers_writes(world, layout, tmp_path):
+def test_saved_directories_are_those_transformers_writes_with_every_end_token(
+    world, layout, tmp_path
+):
     found = world(layout)
 
     for name, folder in found.sources.items():
         theirs = tmp_path / name
         open_model(folder).save_pretrained(theirs)
-        load_tokenizer(folder).save_pretrained(theirs)
+        tokenizer = load_tokenizer(folder)
+        tokenizer.save_pretrained(theirs)
+        write_ends(folder, theirs, ends_of(tokenizer)[0])
         files = sorted(path.name for path in theirs.iterdir())
         assert files == sorted(path.name for path in (found.saved / name).iterdir())
         for file in files:

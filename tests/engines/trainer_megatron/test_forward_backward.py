@@ -103,9 +103,10 @@ def test_the_host_waits_once_per_micro_batch_of_an_update_and_once_per_pass(
         run_world(watch, 1, folder, layout, batch, on_device) for on_device in (False, True)
     )
 
+    routers = "auxiliary.RouterAuxiliaryLoss"
     assert {
-        "auxiliary.RouterTerms.count_loads": 1,  # of the pass that counts, whatever its layers
-        "auxiliary.RouterTerms.metrics.<locals>.<dictcomp>": 2,  # of the update: two numbers
+        f"{routers}.count_loads": 1,  # of the pass that counts, whatever its layers
+        f"{routers}.metrics.<locals>.<dictcomp>": 2,  # of the update: two numbers
         "forward_backward.ForwardBackward.train.<locals>.finish": on_device.num_micros,
     } == on_device.update_waits
     assert {"forward_backward.ForwardBackward.score": 1} == on_device.score_waits

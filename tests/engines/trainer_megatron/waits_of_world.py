@@ -17,7 +17,7 @@ from tasks.engines.trainer_megatron.trainer import MegatronTrainer
 from tests.engines.trainer_megatron.imitated_device import DEVICE, ImitatedDevice, OnDevice, move
 from tests.engines.trainer_megatron.trainings_of_world import AUXILIARY, TEMPERATURE, weighted
 
-OF_A_CPU = "model.PackedAttention.forward"
+OF_A_CPU = "local_layers.PackedAttention.forward"
 """A GPU has Transformer Engine's attention, which takes the bounds on the device."""
 
 
