@@ -3,9 +3,9 @@ r"""Golds that leave open whether an answer is right: nothing compares them by v
 Each is an abstention and no refusal: a sentence, which other words say as well; an identity, of
 which the task wants one of several (`insert signs so that ... holds`); things that neither problem
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
-letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3:5 for 6:10,
-which may be a time; 3.1622... for √10; and 6 for `xy = 6`, which may be the equation of a curve. Of
-all but the first, what has another value is wrong.
+letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3.1622...
+for √10; and 6 for `xy = 6`, which may be the equation of a curve. Of all but the first, what has
+another value is wrong.
 """
 
 import re
@@ -25,9 +25,7 @@ SENTENCE_WORDS, SHORT_SENTENCE_WORDS = 6, 4
 _VERB = re.compile(
     r"(?<!\w)(?:is|are|was|were|will|would|must|can|cannot|could|has|have|does|do|any|every)(?!\w)"
 )
-_OF_TIME = re.compile(r"\b(?:time|clock|hours?|when|[ap]\.?m)\b", re.IGNORECASE)
 SENTENCE = "the gold is a sentence"
-CLOCK = "the gold is a time or a ratio"
 DIGITS = "the answer has the first digits of the gold, and dots"
 YEAR = "the gold is the year of the date"
 DATE = "day and month of a date in digits may be changed"
@@ -52,8 +50,6 @@ def undecided(gold: Answer, other: Answer, question: str) -> str:
         return IDENTITY
     if date := _open_date(gold, other):
         return date
-    if _may_be_ratio(gold, other, question):
-        return CLOCK
     if question and _calls_things_otherwise(gold, other, question.casefold()):
         return THINGS
     return CONDITIONS if _has_other_parameters(gold, other) else ""
@@ -90,12 +86,6 @@ def _open_date(gold: Answer, other: Answer) -> str:
         return DATE if gold.text in dates_in_digits(other.text) else ""
     is_year = other.kind == "date" and gold.kind == "value"
     return YEAR if is_year and other.text.startswith(f"{gold.text}-") else ""
-
-
-def _may_be_ratio(gold: Answer, other: Answer, question: str) -> bool:
-    """Say whether 3:5, which is no time, has the value of 6:10, and no time is asked for."""
-    is_ratio = gold.kind == "clock" and other.kind == "ratio" and not _OF_TIME.search(question)
-    return is_ratio and same(replace(gold, kind="ratio"), other) is True
 
 
 def _is_identity(gold: Answer, other: Answer) -> bool:
