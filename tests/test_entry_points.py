@@ -15,7 +15,7 @@ from flytekit.core.workflow import PythonFunctionWorkflow
 
 import workflows
 from data_schemas import presets
-from data_schemas.artifacts import CheckpointRef
+from data_schemas.artifacts import CheckpointRef, ReportRef
 from tasks.platform.entry_point import WorkflowOutputs
 from tasks.platform.resources import STAGES
 from workflows.post_training import RunOutputs
@@ -202,3 +202,5 @@ def test_outputs_are_lines_and_no_objects_of_the_code():
 
     assert ["model  runs/objects/3f2a", "page   runs/reports/1.html"] == shown.splitlines()
     assert "one message" == str(WorkflowOutputs("one message"))
+    reports = [ReportRef.model_construct(uri=f"runs/objects/{digit}") for digit in "12"]
+    assert "runs/objects/1, runs/objects/2" == str(WorkflowOutputs(reports))

@@ -180,6 +180,10 @@ def _is_final(result: Any) -> bool:
     )
 
 
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 class WorkflowOutputs:
     """The outputs of a workflow that was typed, which pyflyte prints: a line for each."""
 
@@ -191,7 +195,9 @@ class WorkflowOutputs:
         names: tuple[str, ...] = getattr(self.result, "_fields", ())
         width = max(map(len, names), default=0) + 2
         values = self.result if names else [self.result]
-        lines = [str(getattr(value, "uri", value)) for value in values]
+        lines = [
+            ", ".join(str(getattr(one, "uri", one)) for one in _listed(value)) for value in values
+        ]
         if not names:
             return lines[0]
         return "\n".join(f"{name:{width}}{line}" for name, line in zip(names, lines, strict=True))
