@@ -4,10 +4,12 @@
 makes it read its options and end. Commands that cost a second are run in full.
 """
 
+import functools
 import os
 import re
 import shlex
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -40,13 +42,28 @@ def commands() -> list[str]:
     return sorted({re.sub(r"\s#\s.*", "", command).strip() for command in found})
 
 
+def make_calls() -> list[str]:
+    """The make commands of the pages: one for all that have the same variables."""
+    goals: dict[tuple[str, ...], list[str]] = {}
+    for command in commands():
+        if command.startswith("make "):
+            words = shlex.split(command, comments=True)[1:]
+            variables = tuple(word for word in words if "=" in word)
+            goals.setdefault(variables, []).extend(word for word in words if "=" not in word)
+    return [shlex.join(["make", *names, *variables]) for variables, names in goals.items()]
+
+
 def made(command: str) -> list[str]:
-    """The commands that a make target runs."""
+    """The commands that make targets run."""
     done = subprocess.run(
         ["make", "-n", *shlex.split(command, comments=True)[1:]],
         cwd=ROOT,
         # Without those of a make that runs the tests: make test ARGS=-x
-        env={name: value for name, value in os.environ.items() if name not in OF_MAKE},
+        env={
+            name: value
+            for name, value in (os.environ | {"PYTHON": sys.executable}).items()
+            if name not in OF_MAKE
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -106,6 +123,7 @@ def test_evidence_beside_trl_is_both_benches_and_of_the_claims_only_their_page()
     assert "--of workflows/lab/studies/tokens.yaml" in study
 
 
+@functools.cache
 def resolve(command: str, *, in_full: bool = False) -> None:
     """Have a command read its options, or run it."""
     words = shlex.split(command, comments=True)
@@ -127,9 +145,14 @@ def test_the_pages_have_commands():
     assert {"make run", "make test"} <= set(commands())
 
 
-@for_each("command", commands())
+@for_each("command", [one for one in commands() if not one.startswith("make ")])
 def test_a_documented_command_resolves_with_its_arguments(command):
-    for line in made(command) if command.startswith("make ") else [command]:
+    resolve(command)
+
+
+@for_each("call", make_calls())
+def test_what_documented_targets_run_resolves_with_its_arguments(call):
+    for line in made(call):
         resolve(line)
 
 
