@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -64,6 +64,12 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a file, walked once for all tests."""
+    return list(ast.walk(tree_of(path)))
+
+
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -76,9 +82,9 @@ def test_no_installed_distribution_owns_our_package_names():
 
 def test_every_folder_is_a_package_whose_init_imports_nothing():
     for folder in {path.parent for path in SOURCES}:
-        init = ast.parse((folder / "__init__.py").read_text())
-        assert ast.get_docstring(init), folder
-        assert not [n for n in ast.walk(init) if isinstance(n, ast.Import | ast.ImportFrom)], folder
+        init = folder / "__init__.py"
+        assert ast.get_docstring(tree_of(init)), folder
+        assert not [n for n in nodes_of(init) if isinstance(n, ast.Import | ast.ImportFrom)], folder
 
 
 def test_every_file_says_what_it_is():
@@ -235,10 +241,10 @@ def test_formulas_stages_and_records_load_without_flyte_or_mlflow():
     assert done.stdout.strip() == "[]"
 
 
-def names_read(tree: ast.AST) -> Iterator[str]:
+def names_read(nodes: Collection[ast.AST]) -> Iterator[str]:
     """Names that code reads; the words of its strings too, as Flyte and vLLM take names in them."""
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
                 yield name
@@ -246,16 +252,17 @@ def names_read(tree: ast.AST) -> Iterator[str]:
                 yield from re.findall(r"\w+", text)
 
 
-def names_made(tree: ast.Module) -> Iterator[tuple[str, ast.AST | None]]:
-    """Names a module defines, with the code that may read them without being a user.
+def names_made(path: Path) -> Iterator[tuple[str, ast.AST | None]]:
+    """Names that a module defines, with the code that may read them without being a user.
 
     Left out: what a decorator registers, and methods that the base of their class calls.
     """
+    tree = tree_of(path)
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 yield name, None
-    own = {tree, *(n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and not n.bases)}
+    own = {tree, *(n for n in nodes_of(path) if isinstance(n, ast.ClassDef) and not n.bases)}
     for parent in own:
         for node in ast.iter_child_nodes(parent):
             match node:
@@ -264,19 +271,18 @@ def names_made(tree: ast.Module) -> Iterator[tuple[str, ast.AST | None]]:
 
 
 def test_everything_has_a_user_outside_the_tests():
-    trees = {path: tree_of(path) for path in SOURCES}
-    reads = {path: Counter(names_read(tree)) for path, tree in trees.items()}
-    read = Counter(name for tree in map(tree_of, TOOLS) for name in names_read(tree))
+    reads = {path: Counter(names_read(nodes_of(path))) for path in SOURCES}
+    read = Counter(name for nodes in map(nodes_of, TOOLS) for name in names_read(nodes))
     for counted in reads.values():
         read.update(counted)
     unused = {
         name: name_of(path)
-        for path, tree in trees.items()
-        for name, node in names_made(tree)
+        for path in SOURCES
+        for name, node in names_made(path)
         if read[name] == reads[path][name]  # no other file reads it
         and not name.startswith("__")
         and name not in UNUSED_HERE
-        and read[name] == (Counter(names_read(node))[name] if node else 0)
+        and read[name] == (Counter(names_read(list(ast.walk(node))))[name] if node else 0)
     }
 
     assert {} == unused
@@ -286,15 +292,15 @@ def functions_replaced(path: Path) -> list[str]:
     """Functions and classes of ours for which a test file sets another one."""
     if "setattr" not in path.read_text():
         return []
-    tree = tree_of(path)
+    nodes = nodes_of(path)
     ours = {
         alias.asname or alias.name
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES
         for alias in node.names
     }
     replaced = []
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(
                 func=ast.Attribute(attr="setattr"), args=[ast.Constant(value=str(place)), *_]
@@ -320,7 +326,7 @@ def imported_rooms() -> dict[str, set[str]]:
     rooms: dict[str, set[str]] = {}
     for path in (ROOT / "tasks").rglob("*.py"):
         own = path.relative_to(ROOT / "tasks").parts[0].removesuffix(".py")
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tasks."):
                 rooms.setdefault(own, set()).add(str(node.module).split(".")[1])
     return {room: found - {room} for room, found in rooms.items() if room != "__init__"}
@@ -365,7 +371,7 @@ def test_what_the_code_imports_is_installed_without_the_tools_of_development():
     makers = packages_distributions()
     missing = set()
     for path in SOURCES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             names = [item.name for item in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module]
@@ -392,7 +398,7 @@ def test_what_a_verifier_is_stands_in_its_entry_and_not_in_a_list_of_names():
     lists = {
         path.relative_to(ROOT).as_posix()
         for path in SOURCES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Tuple | ast.List | ast.Set)
         if len(names := [one.value for one in node.elts if isinstance(one, ast.Constant)]) > 1
         if all(isinstance(name, str) and name in ENTRIES.data for name in names)

@@ -90,13 +90,6 @@ def test_workers_compute_with_the_weights_of_their_parent_as_they_are_now(toy, t
     assert [[[2 * one for one in row] for row in part] for part in alone] == doubled
 
 
-def test_what_a_part_raises_is_raised_here_and_the_next_work_is_done(toy, twin, workers):
-    with pytest.raises(DataError, match=r"part \[\[.*\]\] is wrong"):
-        results(workers, toy, twin, "refuse")
-
-    assert len(PARTS) == len(results(workers, toy, twin)[0])
-
-
 def test_a_dead_worker_is_named_and_replaced(toy, twin, workers):
     start(workers)
     before = pids(workers)
@@ -108,6 +101,13 @@ def test_a_dead_worker_is_named_and_replaced(toy, twin, workers):
     start(workers)
     assert not set(before) & results(workers, toy, twin)[1]
     assert not [pid for pid in before if is_running(pid)]
+
+
+def test_what_a_part_raises_is_raised_here_and_the_next_work_is_done(toy, twin, workers):
+    with pytest.raises(DataError, match=r"part \[\[.*\]\] is wrong"):
+        results(workers, toy, twin, "refuse")
+
+    assert len(PARTS) == len(results(workers, toy, twin)[0])
 
 
 def test_little_work_starts_nobody(toy, twin):
