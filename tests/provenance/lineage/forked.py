@@ -62,7 +62,8 @@ def kill_at(path: Path, size: int) -> None:
 
 def main(what: str, where: str) -> int:
     """Do what the command line says; the number of processes that failed."""
-    import mlflow  # noqa: F401 - before the fork, so that every child has it
+    # Before the fork, so that every child has it: MLflow, and what opens its databases.
+    import mlflow.store.tracking.sqlalchemy_workspace_store  # noqa: F401
 
     database = Path(where) / what / "mlflow.db"
     if what == "killed":
