@@ -39,7 +39,7 @@ def report_in(folder: str) -> JudgeReport:
     return JudgeReport.model_validate_json((Path(folder) / REPORT_FILE).read_bytes())
 
 
-def train(base_model: str, folder: Path, num_tasks: int):
+def train(base_model: str, folder: Path, num_tasks: int, epochs: int):
     """Train a judge; return it and the store of its run."""
     answers = ("red cup", "a red cup", "cup")
     rows = [
@@ -56,7 +56,7 @@ def train(base_model: str, folder: Path, num_tasks: int):
     file = folder / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     store = str(folder / "runs")
-    settings = SFTSettings(epochs=2, learning_rate=3e-3, batch_tokens=2048)
+    settings = SFTSettings(epochs=epochs, learning_rate=3e-3, batch_tokens=2048)
     return judge(files=[str(file)], base_model=base_model, settings=settings, store=store), store
 
 
@@ -73,7 +73,7 @@ def test_files_are_read_before_the_base_is_copied(tmp_path, content):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    return train("", tmp_path_factory.mktemp("judge"), num_tasks=8)
+    return train("", tmp_path_factory.mktemp("judge"), num_tasks=8, epochs=1)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_comparisons_become_a_judge_and_a_report(trained):
 
 @pytest.mark.slow
 def test_a_dense_base_becomes_a_judge(dense_base, tmp_path):
-    found, store = train(str(dense_base), tmp_path, num_tasks=4)
+    found, store = train(str(dense_base), tmp_path, num_tasks=4, epochs=2)
 
     report = report_in(found.report.uri)
     assert (9, 3) == (report.training_pairs, report.held_out_pairs)
