@@ -51,11 +51,6 @@ def evidence(**changes) -> StudyEvidence:
     return StudyEvidence.model_validate(given | changes)
 
 
-@pytest.fixture(autouse=True)
-def _fresh():
-    evidence_file.changes_since.cache_clear()
-
-
 def test_a_region_is_rendered_and_the_rest_of_the_page_stays(tmp_path):
     evidence_file.write(evidence(), str(tmp_path))
 
