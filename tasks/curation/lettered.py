@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from tasks.curation.guessing.columns import NUMPY_LIST
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
 
@@ -25,6 +26,7 @@ _MOSTLY = 0.95
 # "A", "option_b", "optionC", "choice 1", "opa" (MedMCQA).
 _MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J])|op)(?P<letter>[A-Ja-j])")
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
+_LETTER = re.compile(r"\(?[A-Ja-j0-9]\)?")
 _KEY = re.compile(
     r"^cop$|answer|correct|gold|label|target|solution|(?:^|_)key|kunci|jawab|benar|resposta|gabarito|correta"
     r"|jawap|respuesta|clave|đáp|trả_lời|sagot|tamang|คำตอบ|เฉลย|答|正解|정답"
@@ -57,11 +59,28 @@ def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
         taken = {path.partition(".")[0] for path in options}
         for key in (name for name in names if name not in taken and _KEY.search(name)):
             entries = Counter(text for row in rows if (text := _text(row.get(key))))
-            if entries and (values := _letters(key, entries, len(options))):
+            marks = _marks(first, len(options)) if entries else ""
+            if entries and (values := _letters(key, entries, len(options), marks)):
                 return LetteredOptions(options, key, values)
         if key := _key_by_values(rows, [name for name in names if name not in taken], options):
             return key
+    _check_lists(first, [name for name in names if _KEY.search(name)])
     return None
+
+
+def _check_lists(rows: Sequence[Row], keys: Sequence[str]) -> None:
+    """Refuse options that cannot be told apart, beside a key of them.
+
+    Raises:
+        DataError: a column has lists as numpy prints them.
+    """
+    is_key = any(_LETTER.fullmatch(_text(row.get(key))) for key in keys for row in rows[:1])
+    for name, cell in rows[0].items() if is_key and rows else ():
+        if isinstance(cell, str) and NUMPY_LIST.fullmatch(cell.strip()):
+            raise DataError(
+                f"{name} has lists without commas, as numpy prints them: the options of {keys[0]} "
+                "cannot be told apart. Export the table as JSON lines or Parquet"
+            )
 
 
 def _key_by_values(
@@ -99,12 +118,17 @@ def _candidates(row: Row) -> list[tuple[str, ...]]:
 
 
 def _objects(row: Row) -> Iterator[tuple[str, Row]]:
-    """Yield a row and the objects in it, each with what stands before its names in a path."""
+    """Yield a row and the objects in it, each with what stands before its names in a path.
+
+    The one object of a list is one of them: `prompts: [{"premise": ..., "choice1": ...}]`.
+    """
     yield "", row
     for name, cell in row.items():
-        value = written_value(cell)
+        value, path = written_value(cell), f"{name}."
+        if isinstance(value, list) and len(objects := cast("list[object]", value)) == 1:
+            value, path = objects[0], f"{name}.0."
         if _is_object(value):
-            yield f"{name}.", cast("Row", value)
+            yield path, cast("Row", value)
 
 
 def _lists(row: Row) -> list[tuple[str, list[str]]]:
@@ -131,11 +155,29 @@ def _text(value: object) -> str:
     return "" if value is None or isinstance(value, list | dict) else str(value).strip()
 
 
-def _letters(key: str, entries: Mapping[str, int], count: int) -> dict[str, str]:
+def _marks(rows: Sequence[Row], count: int) -> str:
+    """Return the number of the first option, where lists name them all (ARC); '' if none do."""
+    for row in rows:
+        for _, cells in _lists(row):
+            if cells in ([str(n) for n in range(start, start + count)] for start in (0, 1)):
+                return cells[0]
+    return ""
+
+
+def _letters(key: str, entries: Mapping[str, int], count: int, mark: str = "") -> dict[str, str]:
     """Return which letter each value of a key means; nothing if it is no key of these options.
 
     A key may have letters in some rows and numbers in others, as ARC's, and a few rows that have
     more options than the others may have other letters.
+
+    Args:
+        key: column, for messages.
+        entries: what it says, and in how many rows.
+        count: of the options.
+        mark: number of the first option, if the table says it.
+
+    Raises:
+        DataError: its numbers may count from 0 or from 1.
     """
     own = LETTERS[:count]
     bare = {value: value.strip("(). ").upper() for value in entries}
@@ -148,13 +190,13 @@ def _letters(key: str, entries: Mapping[str, int], count: int) -> dict[str, str]
         return dict(sorted(letters.items()))
     if numbers[-1] > count or (numbers[0] == 0 and numbers[-1] == count):
         return {}
-    if numbers[0] > 0 and numbers[-1] < count:
+    if not mark and numbers[0] > 0 and numbers[-1] < count:
         raise DataError(
             f"{key} names the right one of {count} options by numbers from {numbers[0]} to "
             f"{numbers[-1]}: do they count from 0 or from 1? Write the mapping by hand "
             "(tasks/curation/README.md), with `values` that say which letter each one is"
         )
-    first = 0 if numbers[0] == 0 else 1
+    first = int(mark) if mark else 0 if numbers[0] == 0 else 1
     return {str(n): own[n - first] for n in range(first, count + first)} | dict(
         sorted(letters.items())
     )

@@ -1145,3 +1145,332 @@ def test_a_table_with_the_columns_of_a_public_layout_and_other_cells_is_read(tmp
 
     assert mapping is not None
     assert "{answer}" == mapping.response
+
+
+SHELLS = [(f"Ana has {n} shells and finds 4. How many shells has she?", n + 4) for n in range(9)]
+
+
+def test_what_is_the_same_in_all_rows_of_an_export_is_no_answer():
+    body = {"object": "chat.completion", "usage": {"prompt_tokens": 20, "total_tokens": 31}}
+    rows = [
+        {"response": {"status_code": 200, "body": body | {"choices": [{"text": f"It is {n}."}]}}}
+        for n in range(9)
+    ]
+
+    with pytest.raises(DataError, match="none of them is an answer"):
+        guess_mapping("batch", rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "label"),
+    [
+        (
+            {
+                "fields": {"text": "giày đẹp số {}"},
+                "suggestions": {"label": {"value": "{model}", "agent": "m"}},
+                "responses": {"label": [{"value": "{label}", "user_id": "u"}]},
+            },
+            "responses.label.0.value",
+        ),
+        (
+            {
+                "data": {"text": "giày đẹp số {}"},
+                "annotations": [
+                    {
+                        "ground_truth": False,
+                        "result": [{"type": "choices", "value": {"choices": ["{label}"]}}],
+                    }
+                ],
+            },
+            "annotations.0.result.0.value.choices.0",
+        ),
+    ],
+    ids=["Argilla", "Label Studio"],
+)
+def test_the_label_in_an_export_is_that_of_a_person(row: dict[str, object], label: str):
+    text = json.dumps(row, ensure_ascii=False)
+    rows = [
+        json.loads(
+            text.replace("{}", str(n))
+            .replace("{model}", "ab"[(n + 1) % 2])
+            .replace("{label}", "ab"[n % 2])
+        )
+        for n in range(24)
+    ]
+
+    mapping = guess_mapping("export", rows).mapping
+
+    assert {"correct": [f"{{{label}}}"]} == mapping.answer
+    assert ".choices" not in mapping.prompt
+
+
+@pytest.mark.parametrize(
+    "beside",
+    ["response_length", "response_tokens", "answer_count", "answerScore", "prompt_tokens"],
+)
+def test_a_measure_of_an_answer_is_neither_the_answer_nor_the_question(beside: str):
+    rows = [
+        {beside: 10 + n, "prompt": f"Where is shop {n}?", "response": f"It is in street {n}."}
+        for n in range(9)
+    ]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert ("{prompt}", "{response}", "") == (mapping.prompt, mapping.response, mapping.verifier)
+
+
+def test_the_number_of_a_problem_is_not_what_is_asked():
+    rows = [
+        {"Problem Number": str(n), "Question": text, "Answer": str(gold)}
+        for n, (text, gold) in enumerate(SHELLS)
+    ]
+
+    mapping = guess_mapping("aime", rows).mapping
+
+    assert ("{Question}", {"value": "{Answer}"}) == (mapping.prompt, mapping.answer)
+
+
+def test_names_of_customers_and_agents_are_neither_questions_nor_answers():
+    rows = [
+        {
+            "customer": f"Budi {n}",
+            "agent": "Ani",
+            "question": f"Where is {n}?",
+            "reply": f"Here {n}.",
+        }
+        for n in range(9)
+    ]
+
+    mapping = guess_mapping("tickets", rows).mapping
+
+    assert ("{question}", "{reply}") == (mapping.prompt, mapping.response)
+
+
+def test_the_stars_of_a_review_are_its_label_and_its_text_answers_no_summary():
+    rows = [
+        {
+            "UserId": f"U{n}",
+            "Score": 1 + n % 5,
+            "Summary": f"Good food {n} here",
+            "Text": f"I like {n} of it.",
+        }
+        for n in range(30)
+    ]
+
+    mapping = guess_mapping("reviews", rows).mapping
+
+    assert ({"correct": ["{Score}"]}, False) == (mapping.answer, "{UserId}" in mapping.prompt)
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt", "response"),
+    [
+        (
+            {
+                "input": {"messages": ["{turn}"]},
+                "output": {"role": "assistant", "content": "{answer}"},
+            },
+            "{input.messages}",
+            "{output.content}",
+        ),
+        (
+            {
+                "request": {"model": "m", "messages": ["{turn}"]},
+                "response": {
+                    "choices": [{"message": {"role": "assistant", "content": "{answer}"}}]
+                },
+            },
+            "{request.messages}",
+            "{response.choices.0.message.content}",
+        ),
+    ],
+    ids=["Langfuse", "a log of requests"],
+)
+def test_a_chat_within_an_object_is_asked_whole(row: dict[str, object], prompt: str, response: str):
+    turn = {"role": "user", "content": "What is shoe {n} made of?"}
+    text = json.dumps(row).replace('"{turn}"', json.dumps(turn))
+    rows = [
+        json.loads(text.replace("{n}", str(n)).replace("{answer}", f"Shoe {n} is of leather."))
+        for n in range(9)
+    ]
+
+    mapping = guess_mapping("log", rows).mapping
+
+    assert (prompt, response) == (mapping.prompt, mapping.response)
+
+
+def test_a_chat_beside_its_gold_is_a_problem_and_a_demonstration():
+    rows = [
+        {
+            "problem": text,
+            "answer": str(gold),
+            "messages": [
+                {"role": "user", "content": text},
+                {"role": "assistant", "content": f"<think>Count.</think>It is {gold}."},
+            ],
+        }
+        for text, gold in SHELLS
+    ]
+
+    mapping = guess_mapping("openr1", rows).mapping
+
+    assert {"value": "{answer}"} == mapping.answer
+    problem, shown = read_mapped(mapping, RawRow("t-1", "0" * 64, rows[3]))
+    assert (SHELLS[3][0], '{"value":"7"}') == (problem.content, problem.record.answer)
+    assert "<think>Count.</think>It is 7." == shown.record.response
+
+
+@pytest.mark.parametrize("form", ["It is {}.\n#### {}", "$x=\\boxed{{{}}}$ {}"])
+def test_a_whole_solution_is_no_gold_and_that_is_said(form: str):
+    rows = [{"problem": text, "solution": form.format(gold, gold)} for text, gold in SHELLS]
+
+    guess = guess_mapping("t", rows)
+    beside = guess_mapping("t", [row | {"answer": str(n)} for n, row in enumerate(rows)]).mapping
+
+    assert ("", "{solution}") == (guess.mapping.verifier, guess.mapping.response)
+    assert any("solution ends in a result" in one for one in guess.remarks)
+    assert {"value": "{answer}"} == beside.answer
+
+
+@pytest.mark.parametrize("verdict", ["success", "passed", "gradingResult.pass"])
+def test_answers_of_models_that_failed_are_not_learned(verdict: str):
+    rows = [
+        {"prompt": text, "response": {"output": f"It is {gold}."}, verdict: bool(n % 2)}
+        for n, (text, gold) in enumerate(SHELLS)
+    ]
+
+    with pytest.raises(DataError, match=f"{verdict} says of each row"):
+        guess_mapping("t", rows)
+
+
+def test_tests_of_a_program_are_no_answer():
+    rows = [
+        {
+            "statement": f"Read a and print a + {n}.",
+            "tests": json.dumps([{"in": "1 2 3", "out": n}]),
+        }
+        for n in range(9)
+    ]
+
+    with pytest.raises(DataError, match="none of them is an answer"):
+        guess_mapping("t", rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [
+                {
+                    "question": {str(n): text for n, (text, _) in enumerate(SHELLS)},
+                    "answer": {str(n): gold for n, (_, gold) in enumerate(SHELLS)},
+                }
+            ],
+            "pandas: orient='records', lines=True",
+        ),
+        (
+            [{str(n): {"question": text, "answer": gold} for n, (text, gold) in enumerate(SHELLS)}],
+            "pandas: orient='records', lines=True",
+        ),
+        (
+            [
+                {"data": [{"question": text, "answer": gold} for text, gold in SHELLS[n : n + 3]]}
+                for n in (0, 3, 6)
+            ],
+            r"several rows in a line, the parts of data: jq -c '\.data\[\]'",
+        ),
+    ],
+    ids=["columns", "index", "lists"],
+)
+def test_several_rows_in_a_line_are_not_lost(tmp_path: Path, rows: list[object], message: str):
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    with pytest.raises(SettingsError, match=message):
+        draft(path)
+
+
+def test_lists_in_a_column_with_a_point_in_its_name_are_named():
+    rows = [
+        {
+            "text": f"giày đẹp số {n}",
+            "label.responses": ["ab"[n % 2]],
+            "label.suggestion": "ab"[n % 2],
+        }
+        for n in range(24)
+    ]
+
+    remarks = " ".join(guess_mapping("t", rows).remarks)
+
+    assert "point in its name: label.responses. Rename it" in remarks
+    assert "label.suggestion (2 values), which a model suggests" in remarks
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt"),
+    [
+        (
+            {"premise": "Tubuh saya menghasilkan bayangan {}.", "question": "cause"}
+            | {"choice1": "Matahari terbit.", "choice2": "Rumput dipotong.", "label": 0},
+            "{premise}\n{question}\nA: {choice1}\nB: {choice2}\n",
+        ),
+        (
+            {"prompts": [{"premise": "Dia jatuh {}.", "choice1": "Ya.", "choice2": "Tidak."}]}
+            | {"label": 0},
+            "{prompts.0.premise}\nA: {prompts.0.choice1}\nB: {prompts.0.choice2}\n",
+        ),
+        (
+            {"question_number": 1, "passage": "Jalan {} ke pasar.", "question": "Ke mana?"}
+            | {"mc_answer1": "Pasar", "mc_answer2": "Laut", "label": 0},
+            "{passage}\n{question}\nA: {mc_answer1}\nB: {mc_answer2}\n",
+        ),
+        (
+            {"ctx_a": "A man is in kitchen {}.", "ctx": "A man is in kitchen {}. he"}
+            | {"endings": ["eats.", "flies."], "label": 0},
+            "{ctx}\nA: {endings.0}\nB: {endings.1}\n",
+        ),
+    ],
+    ids=["XCOPA", "SEA-HELM", "Belebele", "HellaSwag"],
+)
+def test_an_examination_is_asked_with_its_text_once(row: dict[str, object], prompt: str):
+    text = json.dumps(row)
+    rows = [json.loads(text.replace("{}", str(n))) | {"label": n % 2} for n in range(12)]
+
+    mapping = guess_mapping("exam", rows).mapping
+
+    assert prompt in mapping.prompt
+    assert ("A", "B") == mapping.options
+
+
+@pytest.mark.parametrize(
+    ("others", "gold"),
+    [
+        (["actual_output"], "expected_output"),
+        (["answer"], "ground_truth"),
+        (["answer_type"], "answer"),
+        (["output_format"], "ideal"),
+    ],
+)
+def test_what_is_expected_is_the_answer_and_not_what_a_model_said(others: list[str], gold: str):
+    rows = [
+        {"question": f"Who opened shop {n}?"}
+        | dict.fromkeys(others, f"It was Bob {n % 5}.")
+        | {gold: f"It was Ann {n}."}
+        for n in range(12)
+    ]
+
+    assert f"{{{gold}}}" == guess_mapping("t", rows).mapping.response
+
+
+def test_a_turn_in_each_row_is_no_table_of_roles():
+    rows = [
+        {
+            "conversation": n // 2,
+            "role": ["user", "assistant"][n % 2],
+            "content": f"Is {n} here now?",
+        }
+        for n in range(24)
+    ]
+
+    with pytest.raises(DataError, match="role says who speaks, so that a row is a turn"):
+        guess_mapping("log", rows)

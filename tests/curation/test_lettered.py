@@ -113,3 +113,26 @@ def test_a_key_of_any_name_is_known_by_its_letters_if_no_other_column_has_them()
         named = find_options([row | {"level": "A", name: row["x"]} for row in rows])
         assert named is not None
         assert name == named.key
+
+
+def test_a_list_of_the_numbers_of_options_says_from_where_a_key_counts():
+    rows = [
+        {"question": "?", "choices": {"text": [*COLOURS], "label": [*marks]}, "answerKey": marks[1]}
+        for marks in ("ABCD", "1234", "ABCD")
+    ]
+
+    options = find_options(rows)
+
+    assert options is not None
+    assert {"2": "B", "B": "B"}.items() <= options.values.items()
+
+
+def test_options_that_numpy_printed_are_refused_beside_their_key():
+    rows = [
+        {"question": "?", "choices": "['red' 'blue'\n 'green' 'grey']", "answer": str(n % 4)}
+        for n in range(9)
+    ]
+
+    with pytest.raises(DataError, match="lists without commas, as numpy prints them"):
+        find_options(rows)
+    assert find_options([row | {"answer": "It is red."} for row in rows]) is None

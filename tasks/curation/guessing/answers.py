@@ -8,8 +8,16 @@ from typing import cast
 
 from data_schemas.rows import Domain
 from tasks.curation.adapters.chats import Chat, read_chat, turns_of
-from tasks.curation.guessing.columns import HALF, MOSTLY, NUMBERED, Column, Row
+from tasks.curation.guessing.columns import (
+    HALF,
+    MOSTLY,
+    NUMBERED,
+    Column,
+    Row,
+    without_repeats,
+)
 from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks
+from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow
 from tasks.errors import DataError
 
@@ -25,6 +33,17 @@ _VERDICT = re.compile(
     r"label|kto_tag|(?:is_)?(?:correct|right|desirable|accepted|approved|chosen|preferred)|"
     "thumbs_?up"
 )
+# "#### 10" at the end of a text (GSM8K), "\\boxed{5}" (MATH)
+_RESULT = re.compile(r"####\s*\S*\d\S*\s*$|\\boxed\s*\{")
+# "gradingResult.pass", "success" (promptfoo); of a label that people gave it says nothing.
+_SUCCESS = re.compile("success|pass(?:ed)?")
+_ROLE = re.compile("role|speaker|from|sender|author")
+_SPEAKERS = frozenset(
+    (
+        *("user", "assistant", "system", "tool", "human", "gpt", "prompter", "bot", "model"),
+        *("customer", "agent"),
+    )
+)
 _RULED = frozenset(("accept", "reject", "ignore"))
 """What annotators say of a label (Prodigy)."""
 
@@ -37,8 +56,9 @@ def find_pair(
     Names decide; then question marks; then the order of two texts.
     """
     few = {column.name for column, points in labels if points > 0}
-    free = [column for column in columns if column.is_free_text]
-    named = [c for c in columns if c.is_named("question") and c.fill >= HALF]
+    free = [column for column in columns if column.is_free_text and not _is_written(column)]
+    # "Problem Number" (AIME) asks nothing, unless there are numbers alone.
+    named = [c for c in columns if c.is_question and c.fill >= HALF and not (c.is_number and free)]
     answers = list_answers([c for c in columns if c not in named])
     first = (named or free)[:1]
     if first and answers and answers[0].name not in few and first[0] is not answers[0]:
@@ -51,7 +71,10 @@ def find_pair(
         numbers = [column for column in columns if column.is_number and column.fill >= MOSTLY]
         if others or len(numbers) == 1:
             return questions[0], (others or numbers)[0]
-    if len(free) == 2 and not few and not any(column.is_named("title") for column in free):
+    # The summary of a review is no question, and its text no answer: stars are the label.
+    is_rated = any(c.is_named("rating") for c, _ in labels)
+    is_pair = len(free) == 2 and not any(column.is_named("title") for column in free)
+    if is_pair and not few and not is_rated:
         return free[0], free[1]
     return None
 
@@ -59,18 +82,45 @@ def find_pair(
 def list_answers(columns: Sequence[Column]) -> list[Column]:
     """Return columns that are called an answer, one of each object: first what verifies the others.
 
-    That is an amount beside a `solution`; but of a text and where it starts (SQuAD) the text, and
-    of a turn its content and not its role, which is the same in all rows.
+    That is an amount beside a `solution`, what is expected beside what a model answered (RAGAS,
+    DeepEval), and an `answer` beside an `answer_type`; but of a text and where it starts (SQuAD)
+    the text, and of a turn its content and not its role, which is the same in all rows.
     """
     named = [
         c
         for c in columns
-        if c.is_named("answer") and c.fill >= HALF and not {*map(str.casefold, c.counts)} <= _RULED
+        if c.is_answer and c.fill >= HALF and not {*map(str.casefold, c.counts)} <= _RULED
     ]
     firsts: dict[str, Column] = {}
     for column in sorted(named, key=lambda c: (len(c.counts) == 1, c.is_number)):
         firsts.setdefault(column.name.partition(".")[0], column)
-    return sorted((c for c in named if c in firsts.values()), key=lambda c: not c.is_amount)
+    return sorted(
+        (c for c in named if c in firsts.values()),
+        key=lambda c: (
+            not _is_gold(c),
+            not c.is_named("gold"),
+            not c.is_named("answer", at_end=True),
+        ),
+    )
+
+
+def _is_gold(column: Column) -> bool:
+    """True for amounts, and not for the text that works them out."""
+    return column.is_amount and not _has_solutions(column)
+
+
+def _has_solutions(column: Column) -> bool:
+    """True if half of the texts or more work out a result, which stands in them."""
+    matches = ((text, _RESULT.search(text), n) for text, n in column.counts.items())
+    count = sum(
+        n for text, match, n in matches if match and re.search(r"\w", text[: match.start()])
+    )
+    return count >= HALF * max(1, column.total)
+
+
+def _is_written(column: Column) -> bool:
+    """True if the texts are lists or objects, such as the tests of a program."""
+    return all(isinstance(written_value(text), list | dict) for text in column.counts)
 
 
 def pair(
@@ -80,7 +130,12 @@ def pair(
 
     An amount is checked, and another answer imitated.
     """
-    about = [c.name for c in columns if c.is_named("context") and c not in (question, answer)]
+    about = [
+        c
+        for c in columns
+        if c.is_named("context") and c not in (question, answer) and not c.is_form
+    ]
+    about = [c.name for c in without_repeats([question, *about]) if c is not question]
     names = (question.name, *about[:MOST_COLUMNS])
     remarks = (*remarks, *blanks([answer] if about else [question, answer]))
     fields: dict[str, object] = {
@@ -88,12 +143,15 @@ def pair(
         "prompt": "\n".join(f"{{{name}}}" for name in names),
         "response": f"{{{answer.name}}}",
     }
-    if not answer.is_amount:
+    if not _is_gold(answer):
         if answer.share(NUMBERED) >= HALF:
             words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"
             remarks = (*remarks, f"{words}: verifier final_answer would.")
+        if _has_solutions(answer):
+            words = f"{answer.name} ends in a result, which no template takes out of its text"
+            remarks = (*remarks, f"{words}: a column of the results alone would be verified.")
         return Templates(fields, names, remarks=remarks)
-    solutions = [c for c in columns if c.is_named("answer") and c.is_free_text and c is not answer]
+    solutions = [c for c in columns if c.is_answer and c.is_free_text and c is not answer]
     has_solution = bool(solutions) and solutions[0].fill >= MOSTLY
     fields |= {
         "domain": Domain.MATHS,
@@ -107,18 +165,23 @@ def pair(
 def chat(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
     """Return the templates of a chat, a list of messages, all of which are read.
 
-    A chat that ends before the response (verl, TRL) is a question, whose answer a column has.
+    A chat that ends before the response (verl, TRL) is a question, whose answer a column has; and
+    so is a chat of one question and its response beside an amount (OpenR1).
     """
-    for name in dict.fromkeys(name for row in rows for name in row):
-        if not _holds_chats(rows, name) or set(name) & set("{}"):
+    for name, cells in _cells_of(rows).items():
+        if not _holds_chats(cells) or set(name) & set("{}"):
             continue
-        chats = [_read(row.get(name), name) for row in rows]
+        chats = [_read(cell, name) for cell in cells]
         turns = [chat.messages if chat else [] for chat in chats]
         texts = tuple(map(_question_in, turns))
-        answers = list_answers([c for c in columns if c.name.partition(".")[0] != name])
+        answers = list_answers([c for c in columns if not c.name.startswith(f"{name}.")])
+        questions = Column(name, texts, Counter(filter(None, texts)))
         if answers and not any(chat and chat.response for chat in chats):
-            questions = Column(name, texts, Counter(filter(None, texts)))
             templates = pair(questions, answers[0])
+        elif answers and _is_gold(answers[0]) and all(map(_is_one_question, turns)):
+            templates = pair(questions, answers[0])
+            fields = templates.fields | {"response": f"{{{name}}}"}
+            templates = replace(templates, fields=fields, is_chat=True)
         else:
             fields = {"domain": Domain.GENERAL, "prompt": f"{{{name}}}", "response": f"{{{name}}}"}
             templates = Templates(fields, is_chat=True)
@@ -127,9 +190,27 @@ def chat(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
     return None
 
 
-def _holds_chats(rows: Sequence[Row], name: str) -> bool:
+def _cells_of(rows: Sequence[Row]) -> dict[str, list[object]]:
+    """Return the cells of every column, and of the objects in them: `input.messages` (Langfuse)."""
+    cells: dict[str, list[object]] = {}
+    for place, row in enumerate(rows):
+        for name, cell in row.items():
+            is_object = isinstance(cell, str) and cell[:1] == "{"
+            value = written_value(cell) if is_object else cell
+            inner = cast("Row", value) if isinstance(value, Mapping) else {}
+            parts = {f"{name}.{key}": part for key, part in inner.items() if isinstance(part, list)}
+            for path, part in ({name: cell} | parts).items():
+                cells.setdefault(path, [None] * len(rows))[place] = part
+    return cells
+
+
+def _is_one_question(turns: Sequence[Mapping[str, object]]) -> bool:
+    return sum(one.get("role") != "system" for one in turns) <= 1
+
+
+def _holds_chats(cells: Sequence[object]) -> bool:
     """True if the first cell of a column is a list of messages."""
-    cell = next((row[name] for row in rows if row.get(name)), None)
+    cell = next(filter(None, cells), None)
     turns = turns_of(cell)
     if not isinstance(turns, list) or not turns or not isinstance(turns[0], Mapping):
         return False
@@ -162,7 +243,22 @@ def with_system_and_thought(
     return replace(templates, fields=fields)
 
 
-def check_not_judged(name: str, columns: Sequence[Column], label: str) -> None:
+def check_not_turns(name: str, columns: Sequence[Column]) -> None:
+    """Refuse a table with a turn in each row: no row has a question and its answer.
+
+    Raises:
+        DataError: names the column that says who speaks.
+    """
+    for column in columns:
+        values = {value.casefold() for value in column.counts}
+        if column.is_called(_ROLE) and len(values) > 1 and values <= _SPEAKERS:
+            raise DataError(
+                f"{name}: {column.name} says who speaks, so that a row is a turn. Write a chat a "
+                'row: {"messages": [{"role": ..., "content": ...}, ...]}'
+            )
+
+
+def check_not_judged(name: str, columns: Sequence[Column], templates: Templates) -> None:
     """Refuse answers of which a column says that some are wrong: all would be learned.
 
     Raises:
@@ -170,10 +266,12 @@ def check_not_judged(name: str, columns: Sequence[Column], label: str) -> None:
     """
     for column in columns:
         values = {value.casefold() for value in column.counts}
-        is_verdict = column.is_boolean and column.is_called(_VERDICT)
+        is_verdict = column.is_called(_VERDICT) or (
+            not templates.options and _SUCCESS.fullmatch(column.name.rpartition(".")[2])
+        )
         # A label is asked for, and judges nothing; where all are accepted, all are learned.
         is_ruling = values <= _RULED and values != {"accept"}
-        if column.name != label and (is_verdict or is_ruling):
+        if column.name != templates.label and ((column.is_boolean and is_verdict) or is_ruling):
             raise DataError(
                 f"{name}: {column.name} says of each row whether its answer is right or wanted, "
                 "and answers that are not would be learned, too. Keep the rows that are, or give "

@@ -16,6 +16,7 @@ from tasks.curation.guessing.columns import (
     Row,
     listing,
     with_rows,
+    without_repeats,
 )
 from tasks.curation.guessing.languages import Tags, main_language
 from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, fewer_options
@@ -37,6 +38,8 @@ _WHOLE = re.compile(r"-?\d+\.0")
 # '="00012"', as exports keep Excel from reading a number.
 _FORMULA = re.compile(r'="(.*)"')
 _QUOTES = "\"'“”‘’`"
+# "label.0", "sentiment.choices.0", "responses.label.0.value".
+_PARTS = re.compile(r"(?:\.(?:\d+|choices|value))+$")
 _ASK = {
     "en": ("Which {label} is this: {options}?", "or"),
     "id": ("Pilih satu {label}: {options}.", "atau"),
@@ -71,6 +74,7 @@ def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
             continue
         points = 4 * column.is_named("label") + column.is_named("rating") - 3 * is_order
         points -= 3 * column.is_named("no_label") + 2 * column.is_named("title")
+        points -= 2 * column.is_named("suggested")  # a person's label stands beside a model's
         points -= 3 * (max(column.counts.values()) > MOSTLY * column.total)
         # A label often stands behind what it is about.
         points += column.fill >= MOSTLY and place == len(columns) - 1
@@ -218,10 +222,17 @@ def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | N
     exam = find_options(rows)
     if exam is None:
         return None
-    of_exam = {exam.key, *(path.partition(".")[0] for path in exam.options)}
-    free = [c for c in columns if c.name.partition(".")[0] not in of_exam]
-    names = [c.name for c in free if c.is_named("question") or c.is_named("context")]
-    names = names or [c.name for c in free if c.is_free_text]
+    of_exam = {exam.key, *exam.options}
+    lists = {path.partition(".")[0] for path in exam.options if path.rpartition(".")[2].isdecimal()}
+    free = [c for c in columns if c.name not in of_exam and c.name.partition(".")[0] not in lists]
+    named = [
+        c
+        for c in free
+        if (c.is_question or c.is_named("context")) and not (c.is_number or c.is_form)
+    ]
+    if not any(c.is_free_text for c in named):  # XCOPA's question is "cause" or "effect"
+        named = [c for c in free if c in named or c.is_free_text]
+    names = [c.name for c in without_repeats(named)]
     if not names:
         return None
     letters = LETTERS[: len(exam.options)]
@@ -247,7 +258,8 @@ def prompt_of_choice(templates: Templates, tags: Tags, columns: Mapping[str, Col
         lines = [*(f"{{{name}}}" for name in names), *(f"{a}: {{{b}}}" for a, b in pairs)]
         return "\n".join([*lines, _escaped(form.format(label=templates.label, options=text))])
     # "g:product_type", as feeds of marketplaces name it.
-    label = re.sub(r"^\w{1,3}:", "", templates.label.strip()).replace("_", " ")
+    label = re.sub(r"^\w{1,3}:", "", templates.label.strip())
+    label = _PARTS.sub("", label).replace("_", " ")
     lines = [_escaped(form.format(label=label, options=text))]
     return "\n".join([*lines, *(f"{_escaped(name.strip())}: {{{name}}}" for name in names)])
 

@@ -23,8 +23,8 @@ MOSTLY = 0.95
 HALF = 0.5
 """Share of rows that have a label."""
 MOST_OPTIONS = 30
-_DEEP = 3
-"""Levels of objects and lists within a cell that are looked into."""
+_DEEP = 6
+"""Levels of objects and lists within a cell; Label Studio has its labels in the sixth."""
 _FREE_WORDS = 3
 """Words of a free text, on average; of scripts without spaces, twice as many characters."""
 _HEADER_LINES = 5
@@ -56,19 +56,26 @@ _NAMES = {
     ),
     "question": (
         "question prompt instruction query problem input ask pertanyaan soal soalan tanya "
-        "pergunta questão questao pregunta câu_hỏi cau_hoi tanong คำถาม 問題 问题 customer "
-        "pelanggan cliente user khách_hàng ลูกค้า 客戶 客户 message "
+        "pergunta questão questao pregunta câu_hỏi cau_hoi tanong คำถาม 問題 问题 message "
         "質問 질문 frage domanda вопрос"
     ),
+    "customer": "customer pelanggan cliente user khách_hàng ลูกค้า 客戶 客户",
+    "agent": "agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant",
+    "gold": "gt gold ground_truth groundtruth expected ideal",
+    "measure": (
+        "length len count tokens words chars characters latency duration seconds cost confidence "
+        "probability prob score hash"
+    ),
+    "suggested": "suggestion suggestions prediction predictions predicted pred",
     "context": (
         "input context passage document article story background konteks bacaan contexto trecho "
-        "texto bối_cảnh ngữ_cảnh đoạn_văn konteksto บริบท บทความ 上下文 文章 段落 背景"
+        "texto bối_cảnh ngữ_cảnh đoạn_văn konteksto บริบท บทความ 上下文 文章 段落 背景 "
+        "premise premis premisa premissa"
     ),
     "answer": (
         "answer answers response output completion reply target solution jawaban jawapan jawab "
-        "gt gold ground_truth groundtruth reference expected "
-        "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 "
-        "答覆 agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant "
+        "gt gold ground_truth groundtruth reference expected ideal "
+        "balasan resposta respuesta trả_lời tra_loi câu_trả_lời sagot คำตอบ ตอบ 回答 答案 答覆 "
         "kunci gabarito solución clave đáp_án dap_an เฉลย 解答 正解 정답 antwort lösung réponse "
         "risposta ответ"
     ),
@@ -85,7 +92,7 @@ _NAMES = {
     "identity": (
         "id sku uuid asin gtin ean upc mpn url link image img date time created updated "
         "timestamp kode tanggal código codigo data_criacao ngày mã รหัส วันที่ 編號 日期 "
-        "index handle path"
+        "index handle path username nickname"
     ),
 }
 
@@ -117,6 +124,10 @@ _NO_TEXT = re.compile(r"https?://\S+|\d{4}-\d\d-\d\d.*|\d{1,2}[/.]\d{1,2}[/.]\d{
 _SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 # "", and "Unnamed: 0", as pandas calls a column without a name when it reads the table.
 _NAMELESS = re.compile(r"\s*|Unnamed: \d+(?:_level_\d+)?")
+NUMPY_LIST = re.compile(
+    r"""\[\s*(?:'[^']*'|"[^"]*")(?:\s+(?:'[^']*'|"[^"]*"))+\s*\]""",
+)
+"""A list of texts as numpy prints it, without commas: "['red' 'blue']"; Python joins its parts."""
 _BOOLEANS = [
     {*pair.split()} for pair in ("true false", "yes no", "0 1", "y n", "ya tidak", "sim não")
 ]
@@ -175,18 +186,40 @@ class Column:
         hits = sum(n for value, n in self.counts.items() if re.fullmatch(pattern, value))
         return hits / max(1, self.total)
 
-    def is_named(self, kind: str) -> bool:
-        """True if the name contains a word of this kind."""
-        # "Product Name", "product-name" and "product__name" are "_product_name_".
-        folded = "_" + re.sub(r"[^\w]+|_+", "_", self.name.lower()).strip("_") + "_"
+    def is_named(self, kind: str, *, at_end: bool = False) -> bool:
+        """True if the name contains a word of this kind, or ends in one."""
+        # "Product Name", "product-name", "productName" and "product__name" are "_product_name_".
+        divided = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name).lower()
+        folded = "_" + re.sub(r"[^\w]+|_+", "_", divided).strip("_") + "_"
         return any(
-            f"_{word}_" in folded or (_SPACELESS.search(word) and word in folded)
+            (folded.endswith(f"_{word}_") if at_end else f"_{word}_" in folded)
+            or (_SPACELESS.search(word) and word in folded)
             for word in _NAMES[kind].split()
         )
 
     def is_called(self, names: re.Pattern[str]) -> bool:
         """True if the whole name matches."""
         return names.fullmatch("_".join(self.name.casefold().split())) is not None
+
+    @property
+    def is_question(self) -> bool:
+        """True if the name says that it has questions; of a customer, only sentences are some."""
+        return self.is_named("question") or (self.is_named("customer") and self.is_free_text)
+
+    @property
+    def is_answer(self) -> bool:
+        """True if the name says that it has answers: no number of tokens, and no agent's name.
+
+        A part of an object that is the same in all rows, such as a role or a type, is none.
+        """
+        if self.is_named("measure") or self.is_form:
+            return False
+        return self.is_named("answer") or (self.is_named("agent") and self.is_free_text)
+
+    @property
+    def is_form(self) -> bool:
+        """True for a part of an object that is the same in several rows: a role, a type."""
+        return "." in self.name and len(self.counts) == 1 < self.total
 
     @property
     def is_number(self) -> bool:
@@ -263,9 +296,26 @@ def list_columns(rows: Sequence[Row], classes: Mapping[str, Sequence[str]]) -> l
     return columns
 
 
+def without_repeats(columns: Sequence[Column]) -> list[Column]:
+    """Leave out columns of which another one has every text: `ctx_a` beside `ctx`."""
+    kept: list[Column] = []
+    for column in sorted(columns, key=lambda c: -sum(map(len, c.values))):
+        pairs = (zip(column.values, other.values, strict=True) for other in kept)
+        if not any(all(text in whole for text, whole in pair) for pair in pairs):
+            kept.append(column)
+    return [column for column in columns if column in kept]
+
+
 def has_braces(name: str) -> bool:
     """Whether a column has a name that no template can name."""
     return bool({*"{}"} & {*name})
+
+
+def has_parts(name: str, rows: Sequence[Row]) -> bool:
+    """Whether a column has lists or objects, and a name whose point a path could not have."""
+    return "." in name and any(
+        isinstance(written_value(row.get(name)), list | dict) for row in rows
+    )
 
 
 def _scalars(
@@ -277,13 +327,14 @@ def _scalars(
         path = f"{prefix}{name}"
         if not str(name).strip():
             continue
+        is_path = depth > 0 or "." not in str(name)
         # "{'text': ['red'], ...}", as a CSV file writes an object.
         value = written_value(value) if str(value)[:1] == "{" else value
         if isinstance(value, str | bool | int | float):
             scalars.append((path, value))
-        elif isinstance(value, Mapping) and depth < _DEEP:
+        elif isinstance(value, Mapping) and is_path and depth < _DEEP:
             scalars += _scalars(cast("Row", value), f"{path}.", depth + 1)
-        elif isinstance(value, list) and value and depth < _DEEP:
+        elif isinstance(value, list) and value and is_path and depth < _DEEP:
             items = cast("list[object]", value)
             # Of a chat the question is second, behind a system message.
             is_chat = isinstance(items[0], Mapping) and {"role", "from"} & items[0].keys()

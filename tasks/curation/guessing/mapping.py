@@ -17,12 +17,13 @@ from tasks.curation.guessing.columns import (
     Column,
     Row,
     has_braces,
+    has_parts,
     list_columns,
     listing,
 )
 from tasks.curation.guessing.languages import is_language, language_of
 from tasks.curation.guessing.separators import check_separators
-from tasks.curation.guessing.templates import Templates, more_parts, unused
+from tasks.curation.guessing.templates import Templates, check_one_row_each, more_parts, unused
 from tasks.errors import DataError
 
 _SURE_LEAD = 2
@@ -67,6 +68,9 @@ def guess_mapping(
     columns = list_columns(rows, classes)
     by_name = {column.name: column for column in columns}
     braced = [one for one in dict.fromkeys(one for row in rows for one in row) if has_braces(one)]
+    pointed = [
+        one for one in dict.fromkeys(one for row in rows for one in row) if has_parts(one, rows)
+    ]
     if label in braced:
         raise DataError(f"{name}: no template can name {label!r}, as it has braces. Rename it")
     if label and label not in by_name:
@@ -82,7 +86,8 @@ def guess_mapping(
     rest = [c for c in columns if c not in beside and not c.is_identity]
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
     templates = templates or _choose(name, rest, by_name.get(label), list(by_name))
-    answers.check_not_judged(name, columns, templates.label)
+    answers.check_not_turns(name, others)
+    answers.check_not_judged(name, columns, templates)
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
         "\n".join(cells)
@@ -101,6 +106,12 @@ def guess_mapping(
         remarks.append(f"Not used: {listing(left, 3)}.")
     if braced:
         remarks.append(f"Not used, as no template can name what has braces: {listing(braced, 3)}.")
+    if pointed:
+        remarks.append(
+            f"Not used, as no template can name parts of what has a point in its name: "
+            f"{listing(pointed, 3)}. Rename it."
+        )
+    check_one_row_each(name, mapping, rows)
     remarks += more_parts(mapping, rows)
     if annotators:
         column = annotators[0].name
@@ -140,6 +151,8 @@ def _label_remark(labels: Sequence[tuple[Column, int]]) -> str:
     """Say which column is taken for the label, the first, and what could be it instead."""
     best, points = labels[0]
     remark = f"The label is {best.name} ({len(choices.spellings(best))} values)"
+    if best.is_named("suggested"):
+        remark += ", which a model suggests, by its name"
     rivals = [column.name for column, other in labels[1:] if points - other < _SURE_LEAD]
     if rivals:
         return f"{remark}; {listing(rivals, 3)} could be it, too: --label."

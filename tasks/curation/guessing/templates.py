@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from data_schemas.mappings import ColumnMapping
+from data_schemas.mappings import ColumnMapping, placeholders
 from tasks.curation.guessing.columns import Column, Row
 from tasks.curation.readers.written_values import written_value
+from tasks.errors import DataError
 
 MOST_COLUMNS = 6
 """Columns of a prompt, and facets: of a table with 300, the best are chosen."""
@@ -53,6 +54,43 @@ def fewer_options(rows: Sequence[Row], options: Sequence[str]) -> list[str]:
     count = sum(0 < _length(row, path) < len(options) for row in rows)
     words = f"{path} has less than {len(options)} parts in {count:,} of {len(rows):,} rows"
     return [f"{words}; they are left out."] if count else []
+
+
+def check_one_row_each(name: str, mapping: ColumnMapping, rows: Sequence[Row]) -> None:
+    """Refuse rows that hold several: as parts of a list, or of objects by their number.
+
+    The latter is what pandas writes by itself: `{"question": {"0": ..., "1": ...}, ...}`.
+
+    Raises:
+        DataError: names where they are.
+    """
+    gold = [*placeholders(mapping.response)] or [*mapping.required]
+    parts = {_numbered(rows[0], column) for column in [*placeholders(mapping.prompt), *gold]}
+    paths = {path for path, is_list in parts if is_list}
+    if all(path and not is_list for path, is_list in parts):
+        raise DataError(f"{name} has an object a column with the rows by their numbers")
+    if len(parts) == len(paths) == 1 and _length(rows[0], path := paths.pop()) > 1:
+        raise DataError(
+            f"{name} has several rows in a line, the parts of {path}: jq -c '.{path}[]'"
+        )
+
+
+def _numbered(row: Row, column: str) -> tuple[str, bool]:
+    """Return the path of what holds a column by a number, and whether it is a list; '' = none.
+
+    A row whose own columns are numbers is called `.`.
+    """
+    cell: object = row
+    parts = [] if column in row else column.split(".")
+    for place, part in enumerate(parts):
+        cell = written_value(cell)
+        if isinstance(cell, list):
+            return ".".join(parts[:place]), True
+        keys = cast("Row", cell) if isinstance(cell, Mapping) else {}
+        if len(keys) > 1 and all(key.isdecimal() for key in keys):
+            return ".".join(parts[:place]) or ".", False
+        cell = keys.get(part)
+    return "", False
 
 
 def more_parts(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
