@@ -7,7 +7,7 @@ be those of an object (`options: {"A": ...}`). The key is a letter, or a number 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -45,6 +45,11 @@ class LetteredOptions:
     """Column that names the right one."""
     values: Mapping[str, str]
     """What the column says -> letter."""
+
+
+def is_key(name: str, values: Iterable[str]) -> bool:
+    """Return whether a column names the right option of an examination by its letter."""
+    return bool(_KEY.search(name)) and {*map(str.upper, values)} <= {*LETTERS}
 
 
 def find_options(rows: Sequence[Row]) -> LetteredOptions | None:

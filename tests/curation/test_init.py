@@ -1474,3 +1474,97 @@ def test_a_turn_in_each_row_is_no_table_of_roles():
 
     with pytest.raises(DataError, match="role says who speaks, so that a row is a turn"):
         guess_mapping("log", rows)
+
+
+def test_names_of_rows_are_no_tags_of_languages():
+    rows = [
+        {
+            "id": f"id-{n}",
+            "key": f"th-{n:03}",
+            "question": f"Where is shop {n}?",
+            "answer": f"Here, {n}.",
+        }
+        for n in range(40)
+    ]
+
+    assert "en" == guess_mapping("t", rows).mapping.language
+
+
+@pytest.mark.parametrize(("yes", "no"), [(True, False), ("ya", "tidak")])
+def test_an_answer_of_few_is_a_choice_that_is_asked_with_its_question(yes: object, no: object):
+    rows = [
+        {
+            "question": f"Would fish {n} drown in water?",
+            "answer": yes if n % 2 else no,
+            "facts": f"Fish {n} breathe water.",
+            "category": "xy"[n % 3 == 0],
+        }
+        for n in range(24)
+    ]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert ("choice", {"correct": ["{answer}"]}) == (mapping.verifier, mapping.answer)
+    assert "facts" not in mapping.prompt
+
+
+def test_what_a_question_is_about_is_asked_with_it_by_any_of_its_names():
+    for name in ("Body", "premise", "scenario"):
+        rows = [
+            {name: f"Ana has {n} pens.", "Question": f"How many have {n}?", "Answer": n}
+            for n in range(9)
+        ]
+
+        assert f"{{Question}}\n{{{name}}}" == guess_mapping("svamp", rows).mapping.prompt
+
+
+def test_sentences_that_are_compared_answer_each_other_not():
+    rows = [
+        {"sentence1": f"Ann met Bob in {n}.", "sentence2": f"Bob met Ann in {n}.", "score": n / 7}
+        for n in range(24)
+    ]
+
+    for columns in (
+        rows,
+        [{name: row[name] for name in ("sentence1", "sentence2")} for row in rows],
+    ):
+        with pytest.raises(DataError, match="none of them is an answer"):
+            guess_mapping("sts", columns)
+
+
+@pytest.mark.parametrize(
+    ("cell", "gold"),
+    [
+        ({"aliases": ["Ana L. {n}"], "value": "Ana {n}"}, "{answer.value}"),
+        ({"ground_truth": '["{n}"]', "style": "rule"}, "{answer.ground_truth.0}"),
+    ],
+    ids=["TriviaQA", "Skywork"],
+)
+def test_the_gold_of_an_object_is_its_value(cell: dict[str, object], gold: str):
+    text = json.dumps(cell)
+    rows = [
+        {"question": f"Who opened {n}?", "answer": json.loads(text.replace("{n}", str(n)))}
+        for n in range(9)
+    ]
+
+    mapping = guess_mapping("t", rows).mapping
+
+    assert gold in (mapping.response, mapping.answer.get("value"))
+
+
+def test_a_letter_of_an_option_is_the_answer_where_one_text_has_the_options():
+    rows = [
+        {
+            "Problem": f"Ann drives {n} km in 2 hours. Speed?",
+            "Rationale": f"The speed is {n}/2.",
+            "options": f"a ) {n / 2} , b ) {n} , c ) {n + 1}",
+            "correct": "abc"[n % 3],
+            "category": "xy"[n % 2],
+        }
+        for n in range(24)
+    ]
+
+    mapping = guess_mapping("mathqa", rows).mapping
+
+    assert {"correct": ["{correct}"]} == mapping.answer
+    assert {"{Problem}", "{options}"} <= {*mapping.prompt.split()}

@@ -37,6 +37,7 @@ _VERDICT = re.compile(
 _RESULT = re.compile(r"####\s*\S*\d\S*\s*$|\\boxed\s*\{")
 # "gradingResult.pass", "success" (promptfoo); of a label that people gave it says nothing.
 _SUCCESS = re.compile("success|pass(?:ed)?")
+_OPTIONS = re.compile("(?:answer_)?(?:options?|choices?)|pilihan|opsi|opções|opciones|選項|选项")
 _ROLE = re.compile("role|speaker|from|sender|author")
 _SPEAKERS = frozenset(
     (
@@ -56,7 +57,11 @@ def find_pair(
     Names decide; then question marks; then the order of two texts.
     """
     few = {column.name for column, points in labels if points > 0}
-    free = [column for column in columns if column.is_free_text and not _is_written(column)]
+    free = [
+        column
+        for column in columns
+        if column.is_free_text and not column.is_called(_OPTIONS) and not _is_written(column)
+    ]
     # "Problem Number" (AIME) asks nothing, unless there are numbers alone.
     named = [c for c in columns if c.is_question and c.fill >= HALF and not (c.is_number and free)]
     answers = list_answers([c for c in columns if c not in named])
@@ -72,8 +77,10 @@ def find_pair(
         if others or len(numbers) == 1:
             return questions[0], (others or numbers)[0]
     # The summary of a review is no question, and its text no answer: stars are the label.
-    is_rated = any(c.is_named("rating") for c, _ in labels)
+    is_rated = any(c.is_named("rating") and c.is_number for c in columns)
     is_pair = len(free) == 2 and not any(column.is_named("title") for column in free)
+    # "sentence1" and "sentence2" are compared.
+    is_pair = is_pair and len({re.sub(r"[_ ]?[12ab]$", "", column.name) for column in free}) == 2
     if is_pair and not few and not is_rated:
         return free[0], free[1]
     return None
@@ -92,7 +99,9 @@ def list_answers(columns: Sequence[Column]) -> list[Column]:
         if c.is_answer and c.fill >= HALF and not {*map(str.casefold, c.counts)} <= _RULED
     ]
     firsts: dict[str, Column] = {}
-    for column in sorted(named, key=lambda c: (len(c.counts) == 1, c.is_number)):
+    for column in sorted(
+        named, key=lambda c: (len(c.counts) == 1, c.is_number, c.is_named("alias"))
+    ):
         firsts.setdefault(column.name.partition(".")[0], column)
     return sorted(
         (c for c in named if c in firsts.values()),

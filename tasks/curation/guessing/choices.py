@@ -20,7 +20,7 @@ from tasks.curation.guessing.columns import (
 )
 from tasks.curation.guessing.languages import Tags, main_language
 from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, fewer_options
-from tasks.curation.lettered import LETTERS, find_options
+from tasks.curation.lettered import LETTERS, find_options, is_key
 from tasks.curation.readers.missing import is_doubtful
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
@@ -74,6 +74,7 @@ def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
             continue
         points = 4 * column.is_named("label") + column.is_named("rating") - 3 * is_order
         points -= 3 * column.is_named("no_label") + 2 * column.is_named("title")
+        points += 5 * is_key(column.name, column.counts)
         points -= 2 * column.is_named("suggested")  # a person's label stands beside a model's
         points -= 3 * (max(column.counts.values()) > MOSTLY * column.total)
         # A label often stands behind what it is about.

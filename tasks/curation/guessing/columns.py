@@ -66,11 +66,12 @@ _NAMES = {
         "length len count tokens words chars characters latency duration seconds cost confidence "
         "probability prob score hash"
     ),
+    "alias": "alias aliases normalized",
     "suggested": "suggestion suggestions prediction predictions predicted pred",
     "context": (
         "input context passage document article story background konteks bacaan contexto trecho "
         "texto bối_cảnh ngữ_cảnh đoạn_văn konteksto บริบท บทความ 上下文 文章 段落 背景 "
-        "premise premis premisa premissa"
+        "premise premis premisa premissa body scenario"
     ),
     "answer": (
         "answer answers response output completion reply target solution jawaban jawapan jawab "
@@ -203,7 +204,9 @@ class Column:
 
     @property
     def is_question(self) -> bool:
-        """True if the name says that it has questions; of a customer, only sentences are some."""
+        """True if the name says that it has questions: no count of tokens, no customer's name."""
+        if self.is_named("measure"):
+            return False
         return self.is_named("question") or (self.is_named("customer") and self.is_free_text)
 
     @property
@@ -328,8 +331,7 @@ def _scalars(
         if not str(name).strip():
             continue
         is_path = depth > 0 or "." not in str(name)
-        # "{'text': ['red'], ...}", as a CSV file writes an object.
-        value = written_value(value) if str(value)[:1] == "{" else value
+        value = _written(value, is_inner=depth > 0) if isinstance(value, str) else value
         if isinstance(value, str | bool | int | float):
             scalars.append((path, value))
         elif isinstance(value, Mapping) and is_path and depth < _DEEP:
@@ -341,6 +343,18 @@ def _scalars(
             within = {str(n): item for n, item in enumerate(items[: 2 if is_chat else 1])}
             scalars += _scalars(within, f"{path}.", depth + 1)
     return scalars
+
+
+def _written(text: str, *, is_inner: bool) -> object:
+    """Return the object that a text is, or the list of one text in an object; else the text.
+
+    "{'text': ['red'], ...}" is in CSV files, and the gold '["10"]' in Skywork's objects.
+    """
+    if text[:1] not in ("{", "["):
+        return text
+    value = written_value(text)
+    is_list = isinstance(value, list) and not (is_inner and len(cast("list[object]", value)) == 1)
+    return text if is_list else value
 
 
 def _text(cell: str | bool | int | float) -> str:

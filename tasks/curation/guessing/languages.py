@@ -8,7 +8,7 @@ from data_schemas.mappings import TEXT
 from data_schemas.rows import is_language_tag, language_tag
 from tasks.curation.cleaning.languages import Languages, languages_of
 from tasks.curation.cleaning.writing_systems import primary
-from tasks.curation.guessing.columns import MOSTLY, Column, listing, with_rows
+from tasks.curation.guessing.columns import HALF, MOSTLY, Column, listing, with_rows
 from tasks.curation.readers.missing import is_doubtful
 
 Tags = str | tuple[str, ...]
@@ -53,14 +53,18 @@ def is_language(column: Column) -> bool:
         return False
     regions = sum("-" in _tag_of(value) for value in column.counts)
     is_plain = _has_names(column) or regions == len(column.counts) - len(unsure)
-    return column.is_named("language") or (is_plain and len(column.counts) > 1)
+    # The names of rows may look alike: "id-1", "th-002".
+    is_repeated = 1 < len(column.counts) <= HALF * column.total
+    is_identity = column.is_named("identity")
+    return column.is_named("language") or (is_plain and is_repeated and not is_identity)
 
 
 def _tag_of(value: str) -> str:
     """Return the tag of a language that a cell names; '' if it names none."""
     tag = _TAGS_OF_NAMES.get(value.casefold()) or str(language_tag(value))
-    # "pt-BR", "fil"; not "in progress", and not "vn", which is a country.
-    is_tag = re.fullmatch(r"[a-z]{2,3}(-\w+)*", tag) and primary(tag) in _KNOWN_TAGS
+    # "pt-BR", "fil", "es-419"; not "id-1", "in progress", and not "vn", which is a country.
+    is_tag = re.fullmatch(r"[a-z]{2,3}(-[A-Za-z]{2,8}|-\d{3})*", tag)
+    is_tag = is_tag and primary(tag) in _KNOWN_TAGS
     return tag if is_tag else ""
 
 

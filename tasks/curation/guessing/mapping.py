@@ -133,6 +133,11 @@ def _choose(
         return choices.choice([c for c in columns if c is not label], label)
     labels = choices.list_labels(columns)
     if pair := answers.find_pair(columns, labels):
+        if any(c is pair[1] for c, _ in labels) and (pair[1].is_boolean or not pair[1].is_number):
+            about = [c for c in columns if c is pair[0] or c.is_named("context")]
+            return choices.choice(
+                about, pair[1], [f"The label is {pair[1].name}, an answer of few."]
+            )
         likely = [c.name for c, points in labels[:1] if points > 0]
         return answers.pair(
             *pair, columns, [f"If {one} is what to answer: --label {one}." for one in likely]
