@@ -1472,8 +1472,10 @@ def test_a_turn_in_each_row_is_no_table_of_roles():
         for n in range(24)
     ]
 
-    with pytest.raises(DataError, match="role says who speaks, so that a row is a turn"):
-        guess_mapping("log", rows)
+    for form in ("Is {} here now?", "Box {} is here."):
+        log = [row | {"content": form.format(n)} for n, row in enumerate(rows)]
+        with pytest.raises(DataError, match="role says who speaks, so that a row is a turn"):
+            guess_mapping("log", log)
 
 
 def test_names_of_rows_are_no_tags_of_languages():
@@ -1568,3 +1570,26 @@ def test_a_letter_of_an_option_is_the_answer_where_one_text_has_the_options():
 
     assert {"correct": ["{correct}"]} == mapping.answer
     assert {"{Problem}", "{options}"} <= {*mapping.prompt.split()}
+
+
+def test_one_cell_of_a_column_makes_no_path_that_the_others_lack():
+    odd = {"input": "{11: 2}", "metadata": {"messages": [{"role": "user", "content": "Hi"}]}}
+    odd |= {"spec": {"a.txt": "x", "language": "en"}}
+    rows = [
+        {"input": f"What is f of {n}?", "output": f"It is {n} here.", "metadata": {}, "spec": {}}
+        for n in range(24)
+    ]
+
+    guess = guess_mapping("t", [*rows, rows[0] | odd])
+
+    assert ("{input}", "{output}") == (guess.mapping.prompt, guess.mapping.response)
+    assert "spec.language is blank in most rows, and is not used as the language." in guess.remarks
+
+
+def test_answers_that_repeat_because_their_questions_do_are_no_options():
+    rows = [
+        {"question": SHELLS[n % 8][0], "answer": "pqrstuvw"[n % 8] * 3, "other": f"Note {n} on it."}
+        for n in range(40)
+    ]
+
+    assert "" == guess_mapping("graded", rows).mapping.verifier

@@ -38,13 +38,6 @@ _RESULT = re.compile(r"####\s*\S*\d\S*\s*$|\\boxed\s*\{")
 # "gradingResult.pass", "success" (promptfoo); of a label that people gave it says nothing.
 _SUCCESS = re.compile("success|pass(?:ed)?")
 _OPTIONS = re.compile("(?:answer_)?(?:options?|choices?)|pilihan|opsi|opções|opciones|選項|选项")
-_ROLE = re.compile("role|speaker|from|sender|author")
-_SPEAKERS = frozenset(
-    (
-        *("user", "assistant", "system", "tool", "human", "gpt", "prompter", "bot", "model"),
-        *("customer", "agent"),
-    )
-)
 _RULED = frozenset(("accept", "reject", "ignore"))
 """What annotators say of a label (Prodigy)."""
 
@@ -60,7 +53,10 @@ def find_pair(
     free = [
         column
         for column in columns
-        if column.is_free_text and not column.is_called(_OPTIONS) and not _is_written(column)
+        if column.is_free_text
+        and column.fill >= HALF
+        and not column.is_called(_OPTIONS)
+        and not _is_written(column)
     ]
     # "Problem Number" (AIME) asks nothing, unless there are numbers alone.
     named = [c for c in columns if c.is_question and c.fill >= HALF and not (c.is_number and free)]
@@ -210,7 +206,11 @@ def _cells_of(rows: Sequence[Row]) -> dict[str, list[object]]:
             parts = {f"{name}.{key}": part for key, part in inner.items() if isinstance(part, list)}
             for path, part in ({name: cell} | parts).items():
                 cells.setdefault(path, [None] * len(rows))[place] = part
-    return cells
+    # Of an object that has turns in some rows, the others would be lost.
+    fills = {path: len(rows) - parts.count(None) for path, parts in cells.items()}
+    return {
+        path: cells[path] for path in cells if path in rows[0] or fills[path] >= MOSTLY * len(rows)
+    }
 
 
 def _is_one_question(turns: Sequence[Mapping[str, object]]) -> bool:
@@ -259,8 +259,7 @@ def check_not_turns(name: str, columns: Sequence[Column]) -> None:
         DataError: names the column that says who speaks.
     """
     for column in columns:
-        values = {value.casefold() for value in column.counts}
-        if column.is_called(_ROLE) and len(values) > 1 and values <= _SPEAKERS:
+        if column.is_role and len(column.counts) > 1 and "." not in column.name:
             raise DataError(
                 f"{name}: {column.name} says who speaks, so that a row is a turn. Write a chat a "
                 'row: {"messages": [{"role": ..., "content": ...}, ...]}'

@@ -66,6 +66,7 @@ def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
         is_order = column.is_number and not column.is_boolean
         if (
             not 2 <= num_options <= MOST_OPTIONS
+            or column.is_role
             or column.fill < HALF
             or column.total < _LEAST_ROWS_PER_OPTION * num_options
             or any(len(value) > _LONG_OPTION for value in column.counts)
@@ -81,6 +82,12 @@ def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
         points += column.fill >= MOSTLY and place == len(columns) - 1
         labels.append((column, points))
     return sorted(labels, key=lambda one: -one[1])
+
+
+def is_choice(question: Column, answer: Column) -> bool:
+    """Return whether a few answers, such as yes and no, are those of many questions."""
+    is_few = len(question.counts) >= _LEAST_ROWS_PER_OPTION * len(spellings(answer))
+    return is_few and (answer.is_boolean or not answer.is_number)
 
 
 def spellings(label: Column) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -129,6 +129,13 @@ NUMPY_LIST = re.compile(
     r"""\[\s*(?:'[^']*'|"[^"]*")(?:\s+(?:'[^']*'|"[^"]*"))+\s*\]""",
 )
 """A list of texts as numpy prints it, without commas: "['red' 'blue']"; Python joins its parts."""
+_ROLE = re.compile("role|speaker|from|sender|author")
+_SPEAKERS = frozenset(
+    (
+        *("user", "assistant", "system", "tool", "human", "gpt", "prompter", "bot", "model"),
+        *("customer", "agent"),
+    )
+)
 _BOOLEANS = [
     {*pair.split()} for pair in ("true false", "yes no", "0 1", "y n", "ya tidak", "sim não")
 ]
@@ -205,7 +212,7 @@ class Column:
     @property
     def is_question(self) -> bool:
         """True if the name says that it has questions: no count of tokens, no customer's name."""
-        if self.is_named("measure"):
+        if self.is_named("measure") or self.is_role:
             return False
         return self.is_named("question") or (self.is_named("customer") and self.is_free_text)
 
@@ -215,9 +222,15 @@ class Column:
 
         A part of an object that is the same in all rows, such as a role or a type, is none.
         """
-        if self.is_named("measure") or self.is_form:
+        if self.is_named("measure") or self.is_form or self.is_role:
             return False
         return self.is_named("answer") or (self.is_named("agent") and self.is_free_text)
+
+    @property
+    def is_role(self) -> bool:
+        """True if the column says who speaks."""
+        name = self.name.casefold().rpartition(".")[2]
+        return bool(_ROLE.fullmatch(name)) and {*map(str.casefold, self.counts)} <= _SPEAKERS
 
     @property
     def is_form(self) -> bool:
@@ -284,7 +297,10 @@ def list_columns(rows: Sequence[Row], classes: Mapping[str, Sequence[str]]) -> l
         rows: of the table.
         classes: column -> what its numbers from 0 stand for.
     """
-    flat = [dict(_scalars(row)) for row in rows]
+    texts = {
+        name for name in dict.fromkeys(n for row in rows for n in row) if _are_texts(rows, name)
+    }
+    flat = [dict(_scalars(row, texts=texts)) for row in rows]
     columns: list[Column] = []
     for name in dict.fromkeys(name for row in flat for name in row):
         cells = [row.get(name, "") for row in flat]
@@ -321,17 +337,24 @@ def has_parts(name: str, rows: Sequence[Row]) -> bool:
     )
 
 
+def _are_texts(rows: Sequence[Row], name: str) -> bool:
+    """Whether a column has texts, of which some may look like objects: inputs of programs."""
+    cells = [cell.strip() for row in rows if isinstance(cell := row.get(name), str)]
+    return sum(cell[:1] == "{" for cell in cells) < MOSTLY * sum(map(bool, cells))
+
+
 def _scalars(
-    row: Row, prefix: str = "", depth: int = 0
+    row: Row, prefix: str = "", depth: int = 0, *, texts: Collection[str] = ()
 ) -> list[tuple[str, str | bool | int | float]]:
     """List the scalars of a row with their paths: title, left.price, prompts.0.question."""
     scalars: list[tuple[str, str | bool | int | float]] = []
     for name, value in row.items():
         path = f"{prefix}{name}"
-        if not str(name).strip():
+        if not str(name).strip() or (depth > 0 and "." in str(name)):
             continue
-        is_path = depth > 0 or "." not in str(name)
-        value = _written(value, is_inner=depth > 0) if isinstance(value, str) else value
+        is_path = "." not in str(name)
+        if isinstance(value, str) and not (depth == 0 and name in texts):
+            value = _written(value, is_inner=depth > 0)
         if isinstance(value, str | bool | int | float):
             scalars.append((path, value))
         elif isinstance(value, Mapping) and is_path and depth < _DEEP:

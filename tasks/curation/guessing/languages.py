@@ -56,7 +56,10 @@ def is_language(column: Column) -> bool:
     # The names of rows may look alike: "id-1", "th-002".
     is_repeated = 1 < len(column.counts) <= HALF * column.total
     is_identity = column.is_named("identity")
-    return column.is_named("language") or (is_plain and is_repeated and not is_identity)
+    is_full = column.fill >= HALF
+    return is_full and (
+        column.is_named("language") or (is_plain and is_repeated and not is_identity)
+    )
 
 
 def _tag_of(value: str) -> str:
@@ -121,6 +124,8 @@ def _no_languages(column: Column) -> list[str]:
 def _not_used(column: Column) -> str:
     """Say why a column that is called a language is not taken for one."""
     odd = _no_languages(column)
+    if column.fill < HALF:
+        return f"{column.name} is blank in most rows, and is not used as the language."
     if not odd or len(odd) == len(column.counts):
         return f"{column.name} names no languages, and is not used as such."
     return (

@@ -77,6 +77,7 @@ def guess_mapping(
         raise DataError(f"{name} has no column {label!r}; it has {listing(list(by_name))}")
     sources = [c for c in columns if is_language(c) or c.name == language]
     others = [c for c in columns if c.name not in (label, language)]
+    answers.check_not_turns(name, others)
     annotators = [c for c in others if c.is_named("annotator")]
     systems = [c for c in others if c.is_called(answers.SYSTEM)]
     thoughts = [
@@ -86,7 +87,6 @@ def guess_mapping(
     rest = [c for c in columns if c not in beside and not c.is_identity]
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
     templates = templates or _choose(name, rest, by_name.get(label), list(by_name))
-    answers.check_not_turns(name, others)
     answers.check_not_judged(name, columns, templates)
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
@@ -133,11 +133,9 @@ def _choose(
         return choices.choice([c for c in columns if c is not label], label)
     labels = choices.list_labels(columns)
     if pair := answers.find_pair(columns, labels):
-        if any(c is pair[1] for c, _ in labels) and (pair[1].is_boolean or not pair[1].is_number):
+        if any(c is pair[1] for c, _ in labels) and choices.is_choice(*pair):
             about = [c for c in columns if c is pair[0] or c.is_named("context")]
-            return choices.choice(
-                about, pair[1], [f"The label is {pair[1].name}, an answer of few."]
-            )
+            return choices.choice(about, pair[1], [_label_remark([(pair[1], _SURE_LEAD)])])
         likely = [c.name for c, points in labels[:1] if points > 0]
         return answers.pair(
             *pair, columns, [f"If {one} is what to answer: --label {one}." for one in likely]
