@@ -195,22 +195,28 @@ def chat(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
     return None
 
 
-def _cells_of(rows: Sequence[Row]) -> dict[str, list[object]]:
-    """Return the cells of every column, and of the objects in them: `input.messages` (Langfuse)."""
-    cells: dict[str, list[object]] = {}
-    for place, row in enumerate(rows):
-        for name, cell in row.items():
-            is_object = isinstance(cell, str) and cell[:1] == "{"
-            value = written_value(cell) if is_object else cell
-            inner = cast("Row", value) if isinstance(value, Mapping) else {}
-            parts = {f"{name}.{key}": part for key, part in inner.items() if isinstance(part, list)}
-            for path, part in ({name: cell} | parts).items():
-                cells.setdefault(path, [None] * len(rows))[place] = part
-    # Of an object that has turns in some rows, the others would be lost.
-    fills = {path: len(rows) - parts.count(None) for path, parts in cells.items()}
-    return {
-        path: cells[path] for path in cells if path in rows[0] or fills[path] >= MOSTLY * len(rows)
-    }
+def _cells_of(rows: Sequence[Row]) -> dict[str, Sequence[object]]:
+    """Return the cells of every column, and the lists in its objects: `input.messages` (Langfuse).
+
+    Lists that only some rows have are left out: the others would be lost.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    cells: dict[str, Sequence[object]] = {name: [row.get(name) for row in rows] for name in names}
+    for name in names:
+        objects = [*map(_object, cells[name])]
+        if len(rows) - objects.count(None) < MOSTLY * len(rows):
+            continue
+        for key in dict.fromkeys(key for one in objects if one for key in one):
+            parts = [one.get(key) if one else None for one in objects]
+            if sum(isinstance(part, list) for part in parts) >= MOSTLY * len(rows):
+                cells[f"{name}.{key}"] = parts
+    return cells
+
+
+def _object(cell: object) -> Row | None:
+    """Return the object that a cell is, or writes as text; None if it is none."""
+    value = written_value(cell) if isinstance(cell, str) and cell[:1] == "{" else cell
+    return cast("Row", value) if isinstance(value, Mapping) else None
 
 
 def _is_one_question(turns: Sequence[Mapping[str, object]]) -> bool:
