@@ -1593,3 +1593,20 @@ def test_answers_that_repeat_because_their_questions_do_are_no_options():
     ]
 
     assert "" == guess_mapping("graded", rows).mapping.verifier
+
+
+def test_any_label_of_a_row_with_several_is_right():
+    rows = [
+        {"text": f"what a comment {n} on this page", "labels": [["x"], ["y"], ["x", "z"]][n % 3]}
+        for n in range(30)
+    ]
+
+    guess = guess_mapping("t", rows)
+
+    assert "labels has more than 1 parts in 10 of 30 rows, any of which is right." in guess.remarks
+    golds = []
+    for row in rows[:3]:
+        problem, _ = read_mapped(guess.mapping, RawRow("t-1", "0" * 64, row))
+        golds.append(json.loads(problem.record.answer))
+    assert [["x"], ["y"], ["x", "z"]] == [one["correct"] for one in golds]
+    assert [[["y"], ["z"]], [["x"], ["z"]], [["y"]]] == [one["others"] for one in golds]

@@ -19,9 +19,15 @@ from tasks.curation.guessing.columns import (
     without_repeats,
 )
 from tasks.curation.guessing.languages import Tags, main_language
-from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, fewer_options
+from tasks.curation.guessing.templates import (
+    MOST_COLUMNS,
+    Templates,
+    blanks,
+    fewer_options,
+    parts_at,
+)
 from tasks.curation.lettered import LETTERS, find_options, is_key
-from tasks.curation.readers.missing import is_doubtful
+from tasks.curation.readers.missing import is_doubtful, is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
 from tasks.gym.instructions.languages import simplified, traditional
@@ -157,6 +163,18 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     templates = _templates(label.name, options_of, sorted(values_of), names, notes)
     facets = {name: f"{{{name}}}" for name in numbers[:MOST_COLUMNS]}
     return replace(templates, fields=templates.fields | {"facets": facets})
+
+
+def with_every_label(templates: Templates, rows: Sequence[Row]) -> Templates:
+    """Let any label of a row be right, where the labels are a list with several in some rows."""
+    path, _, place = templates.label.rpartition(".")
+    lists = [parts_at(row, path) for row in rows] if place == "0" else []
+    if templates.values or templates.lettered or all(len(parts) < 2 for parts in lists):
+        return templates
+    labels = {str(part).strip() for parts in lists for part in parts}
+    options = tuple(sorted(label for label in labels if not is_missing(label)))
+    fields = templates.fields | {"answer": {"correct": f"{{{path}}}"}, "options": options}
+    return replace(templates, fields=fields, options=options)
 
 
 def _templates(

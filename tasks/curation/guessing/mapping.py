@@ -23,7 +23,12 @@ from tasks.curation.guessing.columns import (
 )
 from tasks.curation.guessing.languages import is_language, language_of
 from tasks.curation.guessing.separators import check_separators
-from tasks.curation.guessing.templates import Templates, check_one_row_each, more_parts, unused
+from tasks.curation.guessing.templates import (
+    Templates,
+    check_one_row_each,
+    more_parts,
+    unused,
+)
 from tasks.errors import DataError
 
 _SURE_LEAD = 2
@@ -88,6 +93,7 @@ def guess_mapping(
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
     templates = templates or _choose(name, rest, by_name.get(label), list(by_name))
     answers.check_not_judged(name, columns, templates)
+    templates = choices.with_every_label(templates, rows)
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
         "\n".join(cells)

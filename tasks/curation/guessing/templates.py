@@ -103,16 +103,22 @@ def more_parts(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
             if part.isdecimal():
                 path = ".".join(parts[:place])
                 num_read[path] = max(num_read.get(path, 0), int(part) + 1)
+    # A list that is a gold as a whole: any of its labels is right.
+    words = dict.fromkeys(mapping.columns, "any of which is right")
     return [
         f"{path} has more than {most} parts in {count:,} of {len(rows):,} rows, "
-        "which nothing reads."
+        f"{words.get(path, 'which nothing reads')}."
         for path, most in num_read.items()
         if (count := sum(_length(row, path) > most for row in rows))
     ]
 
 
 def _length(row: Row, path: str) -> int:
-    """Return how many parts the list at a path has, as choices.text; 0 if there is none."""
+    return len(parts_at(row, path))
+
+
+def parts_at(row: Row, path: str) -> list[object]:
+    """Return the parts of the list at a path, as choices.text; none if there is no list."""
     cell: object = row
     for part in path.split("."):
         cell = written_value(cell)
@@ -122,7 +128,7 @@ def _length(row: Row, path: str) -> int:
         else:
             cell = cast("Row", cell).get(part) if isinstance(cell, Mapping) else None
     value = written_value(cell)
-    return len(cast("list[object]", value)) if isinstance(value, list) else 0
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def unused(mapping: ColumnMapping, columns: Sequence[Column]) -> list[str]:
