@@ -60,7 +60,7 @@ def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
     """
     first = rows[:_FIRST]
     names = dict.fromkeys(name for row in first for name in row)
-    for options, _ in Counter(one for row in first for one in _candidates(row)).most_common():
+    for options in list_options(first):
         taken = {path.partition(".")[0] for path in options}
         for key in (name for name in names if name not in taken and _KEY.search(name)):
             entries = Counter(text for row in rows if (text := _text(row.get(key))))
@@ -71,6 +71,12 @@ def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
             return key
     _check_lists(first, [name for name in names if _KEY.search(name)])
     return None
+
+
+def list_options(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """List what may be options, by their paths, those of the most rows first."""
+    counts = Counter(one for row in rows[:_FIRST] for one in _candidates(row))
+    return [options for options, _ in counts.most_common()]
 
 
 def _check_lists(rows: Sequence[Row], keys: Sequence[str]) -> None:

@@ -1610,3 +1610,23 @@ def test_any_label_of_a_row_with_several_is_right():
         golds.append(json.loads(problem.record.answer))
     assert [["x"], ["y"], ["x", "z"]] == [one["correct"] for one in golds]
     assert [[["y"], ["z"]], [["x"], ["z"]], [["y"]]] == [one["others"] for one in golds]
+
+
+@pytest.mark.parametrize("layout", ["list", "columns"])
+@pytest.mark.parametrize("form", ["cat {}", "{}"])
+def test_a_question_whose_answer_repeats_an_option_is_asked_with_its_options(
+    layout: str, form: str
+):
+    rows: list[dict[str, object]] = []
+    for n in range(24):
+        options = [form.format(10 * n + k) for k in range(3)]
+        named = {f"option{k}": text for k, text in enumerate(options, start=1)}
+        shown = {"choices": options} if layout == "list" else named
+        rows.append({"question": f"Which is largest in set {n}?", "answer": options[n % 3]} | shown)
+
+    mapping = guess_mapping("t", rows).mapping
+
+    names = [f"choices.{k}" if layout == "list" else f"option{k + 1}" for k in range(3)]
+    lines = [f"{letter}: {{{name}}}" for letter, name in zip("ABC", names, strict=True)]
+    assert "\n".join(["{question}", *lines]) == mapping.prompt
+    assert "{answer}" in mapping.response

@@ -26,7 +26,7 @@ from tasks.curation.guessing.templates import (
     fewer_options,
     parts_at,
 )
-from tasks.curation.lettered import LETTERS, find_options, is_key
+from tasks.curation.lettered import LETTERS, find_options, is_key, list_options
 from tasks.curation.readers.missing import is_doubtful, is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
@@ -163,6 +163,30 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     templates = _templates(label.name, options_of, sorted(values_of), names, notes)
     facets = {name: f"{{{name}}}" for name in numbers[:MOST_COLUMNS]}
     return replace(templates, fields=templates.fields | {"facets": facets})
+
+
+def with_options(templates: Templates, rows: Sequence[Row]) -> Templates:
+    """Ask a question with its options, where the answer is the text of one of them."""
+    answer = templates.numbers or str(templates.fields["response"]).strip("{}")
+    if templates.options or templates.is_chat or any(answer not in row for row in rows):
+        return templates
+    for options in list_options(rows):
+        golds = [(str(row[answer]), [_option(row, path) for path in options]) for row in rows]
+        if answer in options or sum(gold in texts for gold, texts in golds) < MOSTLY * len(rows):
+            continue
+        lines = [f"{letter}: {{{path}}}" for letter, path in zip(LETTERS, options, strict=False)]
+        fields = templates.fields | {"prompt": "\n".join([str(templates.fields["prompt"]), *lines])}
+        remark = f"{answer} repeats an option, which is imitated: its letter would be verified."
+        remarks = templates.remarks if templates.numbers else (*templates.remarks, remark)
+        return replace(templates, fields=fields, remarks=(*remarks, *fewer_options(rows, options)))
+    return templates
+
+
+def _option(row: Row, path: str) -> str:
+    stem, _, place = path.rpartition(".")
+    parts = parts_at(row, stem) if place.isdecimal() else []
+    value = parts[int(place)] if place.isdecimal() and int(place) < len(parts) else row.get(path)
+    return "" if value is None else str(value)
 
 
 def with_every_label(templates: Templates, rows: Sequence[Row]) -> Templates:
