@@ -1630,3 +1630,21 @@ def test_a_question_whose_answer_repeats_an_option_is_asked_with_its_options(
     lines = [f"{letter}: {{{name}}}" for letter, name in zip("ABC", names, strict=True)]
     assert "\n".join(["{question}", *lines]) == mapping.prompt
     assert "{answer}" in mapping.response
+
+
+def test_an_answer_that_only_a_model_gave_is_named():
+    rows = [
+        {
+            "definition": "Answer in a word.",
+            "input": f"Who opened {n}?",
+            "model_response": f"Ann {n}.",
+        }
+        for n in range(9)
+    ]
+
+    guess = guess_mapping("details", rows)
+
+    assert "{input}\n{definition}" == guess.mapping.prompt
+    assert any("model_response is what a model answered" in one for one in guess.remarks)
+    verl = [row | {"reward_model": {"ground_truth": row.pop("model_response")}} for row in rows]
+    assert not any("what a model" in one for one in guess_mapping("verl", verl).remarks)

@@ -148,6 +148,9 @@ def pair(
         "prompt": "\n".join(f"{{{name}}}" for name in names),
         "response": f"{{{answer.name}}}",
     }
+    if answer.is_named("model") and not answer.is_named("gold"):  # reward_model.ground_truth
+        words = f"{answer.name} is what a model answered, by its name"
+        remarks = (*remarks, f"{words}: nothing here says that it is right.")
     if not _is_gold(answer):
         if answer.share(NUMBERED) >= HALF:
             words = f"Many values of {answer.name} are numbers, which nothing checks as they stand"

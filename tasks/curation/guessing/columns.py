@@ -67,11 +67,12 @@ _NAMES = {
         "probability prob score hash"
     ),
     "alias": "alias aliases normalized",
+    "model": "model models llm ai generated actual predicted prediction",
     "suggested": "suggestion suggestions prediction predictions predicted pred",
     "context": (
         "input context passage document article story background konteks bacaan contexto trecho "
         "texto bối_cảnh ngữ_cảnh đoạn_văn konteksto บริบท บทความ 上下文 文章 段落 背景 "
-        "premise premis premisa premissa body scenario"
+        "premise premis premisa premissa body scenario definition"
     ),
     "answer": (
         "answer answers response output completion reply target solution jawaban jawapan jawab "
