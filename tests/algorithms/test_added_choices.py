@@ -212,8 +212,9 @@ def add_choice(copied: Path, folder: str, table: str, text: str) -> None:
     (algorithms / folder / "added.py").write_text(text)
     name = text.partition("class ")[2].partition("(")[0]
     names = (algorithms / "names.py").read_text()
-    line = f'{table} = {{\n    "added": "tasks.algorithms.{folder}.added:{name}",'
-    (algorithms / "names.py").write_text(names.replace(f"{table} = {{", line))
+    # Of its line's beginning: LOSSES is no PAIR_LOSSES.
+    line = f'\n{table} = {{\n    "added": "tasks.algorithms.{folder}.added:{name}",'
+    (algorithms / "names.py").write_text(names.replace(f"\n{table} = {{", line))
 
 
 def add_verifier(copied: Path, text: str) -> None:
