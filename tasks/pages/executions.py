@@ -25,7 +25,7 @@ PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Executions</title>
 <style>{{ style|safe }}main{padding-top:24px}
-td a,.card>a{display:inline-block;margin-right:12px}thead th,thead th.n{white-space:normal}
+td a,.card>a{display:inline-block;margin-right:12px}
 td.pages{min-width:13em}td.when span{white-space:nowrap}</style>
 </head>
 <body>

@@ -75,10 +75,10 @@ linear-gradient(270deg,var(--shade),transparent) no-repeat 100%/14px 100%,var(--
 table{border-collapse:separate;border-spacing:0;width:100%;font-size:14px}
 th,td{text-align:left;padding:9px 12px;border-top:1px solid var(--line);vertical-align:top}
 th{font-weight:600}
-thead th{border-top:0;color:var(--muted);font-size:13px;font-weight:500;white-space:nowrap;
+thead th{border-top:0;color:var(--muted);font-size:13px;font-weight:500;
 vertical-align:bottom}
 th:first-child,td:first-child{padding-left:18px}th:last-child,td:last-child{padding-right:18px}
-td.n,th.n{text-align:right;white-space:nowrap}
+td.n,th.n{text-align:right}td.n{white-space:nowrap}
 td.why{color:var(--muted);min-width:18em}
 tbody th{white-space:nowrap}
 .scroll tbody th{position:sticky;left:0;background:var(--card)}
