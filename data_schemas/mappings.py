@@ -56,7 +56,8 @@ class ColumnMapping(BaseModel):
     id: str = Field(default="", description="template; '' = file name and row number")
     values: dict[str, dict[str, str | bool]] = Field(
         default_factory=dict,
-        description="column -> value in the file -> value to use, a text or true or false",
+        description="column -> value in the file -> value to use, a text or true or false; a value "
+        "may be that of another column of the row: `'{choices.0}': A`",
     )
     facets: dict[str, str] = Field(
         default_factory=dict,

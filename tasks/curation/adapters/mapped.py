@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -33,10 +34,16 @@ from tasks.gym.maths.amounts import number_text, written_out
 from tasks.gym.table import has_value_gold
 from tasks.store.files import canonical_json
 
+_FEWEST = 2
+"""Options of a choice."""
 _OF_TEXTS = ("choice", "reference_text")
 """Verifiers whose references are texts, beside values: the number in a column is written as one."""
 # "7", "-250": no separator, and too small for one.
 _SHORT = re.compile(r"[-+]?\d{1,3}")
+# "{choices.0}", where a translation has a value
+_COLUMN = re.compile(r"\{[^{}]+\}")
+# "E: {options.4}": a line of a prompt that is an option and the column of its text.
+_OPTION_LINE = re.compile(r"(?P<option>[^:{}]+):\s*\{(?P<column>[^{}]+)\}")
 _LANGUAGE = re.compile(
     r"(?<![A-Za-z])(?:bn|de|en|es|et|fr|ht|id|it|ja|ko|ms|pt|qu|ru|sw|ta|te|th|tr|vi|zh)(?![A-Za-z])"
 )
@@ -62,9 +69,10 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         language: of the file, for a mapping whose language is `file`.
 
     Raises:
-        BadRow: a column is missing or blank, or a value is not one of `values` or `options`.
+        BadRow: a column is missing or blank, a value is not one of `values` or `options`, or there
+            are fewer than two options, or one behind a blank one.
     """
-    cells = {column: _cell(mapping, row, column) for column in mapping.columns}
+    mapping, cells = _of_row(mapping, row)
     _check_not_blank(mapping, cells)
     _check_whole_turns(mapping, row)
     chat = _chat(mapping, cells)
@@ -104,6 +112,49 @@ def read_mapped(mapping: ColumnMapping, row: RawRow, language: str = UNDETERMINE
         demonstration = Demonstration.model_validate(shared | fields)
         items.append(Item(demonstration, content, facets=facets, answers=problem))
     return items
+
+
+def _of_row(mapping: ColumnMapping, row: RawRow) -> tuple[ColumnMapping, dict[str, JsonValue]]:
+    """Return the mapping without the options that a row has not, and the cells of the others.
+
+    An option that a line of the prompt shows, `E: {options.4}`, is no option of a row in which its
+    column is blank, or whose list or object ends before it; nor is that line asked.
+
+    Raises:
+        BadRow: as `read_mapped`.
+    """
+    shown = _shown_options(mapping.prompt, mapping.options)
+    if not shown:
+        return mapping, {column: _cell(mapping, row, column) for column in mapping.columns}
+    cells = {
+        column: ""
+        if column in shown and _part(row, column) is None
+        else _cell(mapping, row, column)
+        for column in mapping.columns
+    }
+    present = [column for column in shown if not is_null(_text(cells[column]))]
+    if len(present) == len(shown):
+        return mapping, cells
+    blank = next(column for column in shown if column not in present)
+    if present != list(shown)[: len(present)]:
+        raise BadRow("empty_field", f"option {blank!r} is blank, and one behind it is not")
+    if len(present) < _FEWEST:
+        raise BadRow("empty_field", f"option {blank!r} is blank, which leaves {len(present)}")
+    absent = {option: column for column, option in shown.items() if column not in present}
+    lines = [
+        line
+        for line in mapping.prompt.split("\n")
+        if not ((match := _OPTION_LINE.fullmatch(line)) and match["option"] in absent)
+    ]
+    options = tuple(option for option in mapping.options if option not in absent)
+    return mapping.model_copy(update={"prompt": "\n".join(lines), "options": options}), cells
+
+
+@lru_cache(maxsize=64)
+def _shown_options(prompt: str, options: Sequence[str]) -> Mapping[str, str]:
+    """Return the columns whose lines in a prompt are options, each with its option."""
+    matches = filter(None, map(_OPTION_LINE.fullmatch, prompt.split("\n")))
+    return {match["column"]: match["option"] for match in matches if match["option"] in options}
 
 
 def _chat(mapping: ColumnMapping, cells: Mapping[str, JsonValue]) -> Chat | None:
@@ -236,10 +287,44 @@ def _cell(mapping: ColumnMapping, row: RawRow, column: str) -> JsonValue:
     translation = mapping.values.get(column)
     if translation is None:
         return tidy(value) if isinstance(value, str) and type(value) is not Digits else value
-    if _text(value) not in translation:
-        names = ", ".join(translation)
-        raise BadRow("unknown_value", f"{_text(value)!r} in column {column!r} is not of {names}")
-    return translation[_text(value)]
+    if isinstance(value, list):
+        return [_translated(translation, row, column, part) for part in value]
+    return _translated(translation, row, column, value)
+
+
+def _translated(
+    translation: Mapping[str, str | bool], row: RawRow, column: str, value: JsonValue
+) -> str | bool:
+    """Translate a value, which may be that of the one column that `{choices.0}` names.
+
+    Raises:
+        BadRow: no translation is for it, or those of several columns are.
+    """
+    text = _text(value)
+    if text in translation:
+        return translation[text]
+    columns = [key for key in translation if _COLUMN.fullmatch(key)]
+    same = [key for key in columns if text and _text(_part(row, key[1:-1])) == text]
+    if len(same) == 1:
+        return translation[same[0]]
+    names = ", ".join(translation)
+    if same:
+        raise BadRow("unknown_value", f"{text!r} in column {column!r} is each of {', '.join(same)}")
+    raise BadRow("unknown_value", f"{text!r} in column {column!r} is not of {names}")
+
+
+def _part(row: RawRow, column: str) -> JsonValue:
+    """Return what is at a path; None where a list or an object ends before it.
+
+    Raises:
+        BadRow: the row has no such column.
+    """
+    try:
+        return _look_up(row.cells, column)
+    except BadRow:
+        if column in row.cells or column.partition(".")[0] not in row.cells:
+            raise
+        return None
 
 
 def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:

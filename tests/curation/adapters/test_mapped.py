@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -523,6 +524,80 @@ values: {label: {"1": true, "0": false}}
 
     assert isinstance(item.record, Problem)
     assert {"fields": {"match": False}} == json.loads(item.record.answer)
+
+
+LETTERED = """
+name: exam
+domain: choice
+language: en
+prompt: |-
+  {q}
+  A: {o.0}
+  B: {o.1}
+  C: {o.2}
+verifier: choice
+answer: {correct: ["{k}"]}
+options: [A, B, C]
+response: "{k}"
+"""
+BY_TEXT = LETTERED + 'values: {k: {"{o.0}": A, "{o.1}": B, "{o.2}": C}}'
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "right", "others"),
+    [
+        (["red", "blue", "white"], "C", "C", "AB"),
+        (["red", "blue"], "B", "B", "A"),
+        (["red", "blue", None], "A", "A", "B"),
+        (["red", "blue", "N/A"], "A", "A", "B"),
+        ('["red", "blue"]', "A", "A", "B"),
+    ],
+)
+def test_options_that_a_row_has_not_are_not_asked(
+    options: object, key: str, right: str, others: str
+):
+    problem, shown = mapped(LETTERED, {"q": "Which?", "o": options, "k": key})
+
+    assert isinstance(problem.record, Problem)
+    gold = {"correct": [right], "others": [[one] for one in others]}
+    assert gold == json.loads(problem.record.answer)
+    assert len(others) + 2 == len(problem.record.prompt_text.splitlines())
+    assert f"<think></think>{right}" == shown.response
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "key", "reason"),
+    [
+        (LETTERED, ["red", "blue"], "C", "'C' is not one of A, B"),
+        (LETTERED, ["red", None, "white"], "A", "option 'o.1' is blank, and one behind it is not"),
+        (LETTERED, ["red"], "A", "option 'o.1' is blank, which leaves 1"),
+        (LETTERED, None, "A", "option 'o.0' is blank, which leaves 0"),
+        (BY_TEXT, ["red", "red", "blue"], "red", "is each of {o.0}, {o.1}"),
+        (BY_TEXT, ["red", "white", "blue"], "B", "'B' in column 'k' is not of {o.0}"),
+    ],
+)
+def test_a_choice_between_other_options_than_its_key_has_is_refused(
+    text: str, options: object, key: str, reason: str
+):
+    with pytest.raises(BadRow, match=re.escape(reason)):
+        mapped(text, {"q": "Which?", "o": options, "k": key})
+
+
+def test_a_key_may_be_the_text_of_an_option_which_may_look_like_another_letter():
+    problem, shown = mapped(BY_TEXT, {"q": "Which vitamin?", "o": ["B", "A", "K"], "k": "B"})
+
+    assert isinstance(problem.record, Problem)
+    assert {"correct": ["A"], "others": [["B"], ["C"]]} == json.loads(problem.record.answer)
+    assert "<think></think>A" == shown.response
+
+
+def test_each_part_of_a_list_is_translated():
+    text = TEN_LINES.replace('["{cat}"]', '"{cat}"')
+
+    (item,) = mapped(text, ROW | {"cat": [1, 3]})
+
+    assert isinstance(item.record, Problem)
+    assert ["shoes", "books"] == json.loads(item.record.answer)["correct"]
 
 
 def test_a_language_may_be_one_of_a_list_by_the_text_of_the_row():
