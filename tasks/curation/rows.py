@@ -377,6 +377,8 @@ def _other_json(start: bytes) -> str:
     """Say that a file is one JSON document and not a row a line; '' if it may be lines."""
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text[:1] == b"[":
+        if re.match(rb"\[.*\]\s*\n\s*\[", text):
+            return "a JSON list a line and not an object. Of chats: jq -c '{messages: .}'"
         return "one JSON list and not an object a line. Convert it: jq -c '.[]'"
     if text and not re.search(rb"^[\s\x1e]*[{\"]", text, re.MULTILINE):
         return "no JSON, as no line begins an object. A table's name ends in .csv or .tsv"

@@ -50,6 +50,7 @@ LICENCES = {
     "m_ifeval": "Apache-2.0",
     "bfcl": "Apache-2.0",
     "toolrl_rlla": "Apache-2.0",
+    "xlam": "CC-BY-4.0",
     "prdect_id": "MIT",
     "humaneval": "MIT",
     "bbh": "MIT",

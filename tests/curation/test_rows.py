@@ -343,6 +343,7 @@ def test_quotes_that_a_backslash_escapes_say_how_to_export_them(tmp_path: Path):
         ("a.csv", gzip.compress(b"a\n1\n", mtime=0), "is compressed: let its name end in .gz"),
         ("a.csv", b"PK\x03\x04rest", "is a workbook or another archive: let its name end in"),
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', "is one JSON list .* jq -c '.\\[\\]'"),
+        ("a.jsonl", b'[{"a": 1}]\n[{"a": 2}]\n', "is a JSON list a line .* jq -c '{messages: .}'"),
         ("a.jsonl", b'{"a": 1},\n{"a": 2}\n', "is of objects that commas divide.* sed"),
         ("a.jsonl", b'{\n "a": 1\n}\n', "is one JSON object over several lines.* jq -c [.]"),
         ("a.jsonl", b'{"a": 1}{"a": 2}', "is of objects that no line end divides.* jq -c [.]"),

@@ -28,7 +28,7 @@ from tasks.curation.adapters.logic import bbh, gpqa, knights_knaves, zebra_logic
 from tasks.curation.adapters.mapped import language_in, read_mapped
 from tasks.curation.adapters.media import av_speakerbench_blind
 from tasks.curation.adapters.reasoning import gsm8k, math_train, mbpp, mgsm, olympiadbench
-from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla
+from tasks.curation.adapters.tools import api_bank, bfcl, tau_bench_retail, toolrl_rlla, xlam
 from tasks.curation.generated import chains, ecommerce, safety, school
 from tasks.curation.items import Item, refuse_row
 from tasks.curation.rows import SUFFIXES, BadRow, RawRow, UnreadableRow, read_rows
@@ -133,6 +133,7 @@ _ENTRIES = {
         ("*multi_turn_base*.jsonl", "*multi_turn_miss*.jsonl", "*multi_turn_long*.jsonl"),
     ),
     "toolrl_rlla": Adapter(toolrl_rlla, ("instruction", "input", "output")),
+    "xlam": Adapter(xlam, ("query", "tools", "answers")),
     "api_bank": Adapter(api_bank, ("system", "user", "answer")),
     "tau_bench_retail": Adapter(
         tau_bench_retail, ("instruction", "actions"), ("tasks*.jsonl", "*.parquet")

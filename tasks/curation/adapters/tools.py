@@ -1,11 +1,13 @@
-"""Adapters for tool use: BFCL v4 single-turn sets, ToolRL's RLLA, API-Bank, tau-bench retail."""
+"""Adapters for tool use: BFCL v4 single-turn sets, RLLA, xLAM, API-Bank, tau-bench retail."""
 
 import ast
 import json
 import re
 from typing import cast
 
+from data_schemas.json_text import each_key_once, refuse_constant
 from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
+from tasks.curation.cleaning.thoughts import as_response
 from tasks.curation.cleaning.writing_systems import language_of
 from tasks.curation.items import Item
 from tasks.curation.rows import BadRow, RawRow, tidy
@@ -17,6 +19,7 @@ CALL_FORMAT = (
     'To call functions, write one JSON object per line: {"name": ..., "parameters": {...}}. '
     f"{NO_CALL}\nFunctions:\n"
 )
+_JSON = json.JSONDecoder(object_pairs_hook=each_key_once, parse_constant=refuse_constant)
 _TOOL_CALLS = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
@@ -98,6 +101,75 @@ def toolrl_rlla(row: RawRow) -> list[Item]:
         source_row=demonstration.source_row,
     )
     return [Item(problem, content), Item(demonstration, content, answers=problem)]
+
+
+def xlam(row: RawRow) -> list[Item]:
+    """Read an xLAM row (APIGen): a request, its functions and the calls, the latter two as JSON.
+
+    Without calls, the right answer is no call, and there is nothing to imitate.
+    """
+    content = row.text("query")
+    functions = _objects(row, "tools")
+    calls = [
+        {"name": call.get("name"), "parameters": call.get("arguments", call.get("parameters"))}
+        for call in _objects(row, "answers")
+    ]
+    named = {_function_of(one).get("name") for one in functions}
+    for call in calls:
+        if not isinstance(call["parameters"], dict):
+            raise BadRow("bad_gold", f"a call in 'answers' has no arguments: {call['name']!r}")
+        if call["name"] not in named:
+            raise BadRow("bad_gold", f"'answers' calls {call['name']!r}, which 'tools' lacks")
+    listing = "\n".join(json.dumps(_function_of(one), ensure_ascii=False) for one in functions)
+    problem = Problem(
+        id=f"xlam/{row.optional('id', row.key)}",
+        domain=Domain.TOOL_USE,
+        language=language_of(content),
+        messages=(
+            Message(role=Role.SYSTEM, content=f"{CALL_FORMAT}{listing}"),
+            Message(role=Role.USER, content=content),
+        ),
+        verifier="tool_calls",
+        answer=canonical_json({"calls": calls}).decode(),
+        source="xlam",
+        source_row=row.source_row,
+    )
+    if not calls:
+        return [Item(problem, content)]
+    demonstration = Demonstration(
+        id=problem.id,
+        parent=Parent.REASONING,
+        domain=problem.domain,
+        language=problem.language,
+        messages=problem.messages,
+        response=as_response("\n".join(json.dumps(call, ensure_ascii=False) for call in calls)),
+        source=problem.source,
+        source_row=problem.source_row,
+    )
+    return [Item(problem, content), Item(demonstration, content, answers=problem)]
+
+
+def _objects(row: RawRow, name: str) -> list[dict[str, object]]:
+    """Return the objects of a list, which a cell may write as JSON.
+
+    Raises:
+        BadRow: it is no list of objects.
+    """
+    cell = row.gold(row.fields.get(name))
+    if isinstance(cell, str):
+        try:
+            cell = _JSON.decode(cell)
+        except ValueError as error:
+            raise BadRow("bad_gold", f"{name!r} is not JSON: {error}") from error
+    if not isinstance(cell, list) or not all(isinstance(one, dict) for one in cell):
+        raise BadRow("bad_gold", f"{name!r} is no list of objects")
+    return cast("list[dict[str, object]]", cell)
+
+
+def _function_of(tool: dict[str, object]) -> dict[str, object]:
+    """Return what a tool says of its function, which OpenAI's form wraps."""
+    function = tool.get("function")
+    return cast("dict[str, object]", function) if isinstance(function, dict) else tool
 
 
 def api_bank(row: RawRow) -> list[Item]:

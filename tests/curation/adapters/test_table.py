@@ -277,6 +277,11 @@ EXAMPLES = {
     "av_speakerbench_blind": SPEAKERS,
     "gpqa": GPQA,
     "olympiadbench": {"question": "1 + 1", "final_answer": ["2"]},
+    "xlam": {
+        "query": "Find 1.",
+        "tools": '[{"name": "find", "parameters": {"x": {"type": "int"}}}]',
+        "answers": '[{"name": "find", "arguments": {"x": 1}}]',
+    },
     "api_bank": {
         "system": "find(x)",
         "user": "Find 1.",

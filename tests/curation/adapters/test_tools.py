@@ -1,5 +1,6 @@
 """Rows of tool use."""
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -8,8 +9,9 @@ import pytest
 
 from data_schemas.rows import Demonstration, Problem, QuarantinedItem
 from tasks.curation.adapters.table import read_file
-from tasks.curation.adapters.tools import toolrl_rlla
-from tasks.curation.rows import RawRow
+from tasks.curation.adapters.tools import toolrl_rlla, xlam
+from tasks.curation.rows import BadRow, RawRow
+from tasks.gym.table import score_batch
 
 
 def records(row):
@@ -47,3 +49,52 @@ def test_every_row_of_toolrl_is_read():
         found.update([row.reason] if isinstance(row, QuarantinedItem) else [i.kind for i in row])
 
     assert {"demonstration": 400, "problem": 346} == found
+
+
+FIND = {"name": "find", "description": "Finds.", "parameters": {"x": {"type": "int"}}}
+CALL = {"name": "find", "arguments": {"x": 1}}
+
+
+def called(tools: object, answers: object):
+    row = {"id": 5, "query": "Find 1, please.", "tools": tools, "answers": answers}
+    return [item.record for item in xlam(RawRow("rows-1", "0" * 64, row))]
+
+
+@pytest.mark.parametrize("tool", [FIND, {"type": "function", "function": FIND}])
+@pytest.mark.parametrize("written", [list, json.dumps])
+def test_calls_that_a_row_writes_as_json_are_verified_and_shown(tool, written):
+    problem, shown = called(written([tool]), written([CALL, CALL]))
+
+    assert isinstance(problem, Problem)
+    call = {"name": "find", "parameters": {"x": 1}}
+    assert {"calls": [call, call]} == json.loads(problem.answer)
+    assert json.dumps(FIND) in problem.messages[0].content
+    assert isinstance(shown, Demonstration)
+    assert f"<think></think>{json.dumps(call)}\n{json.dumps(call)}" == shown.response
+    (verdict,) = score_batch([problem], [shown.response])
+    assert 1.0 == verdict.score
+
+
+def test_a_request_that_no_function_fits_has_no_demonstration():
+    (problem,) = called([FIND], "[]")
+
+    assert isinstance(problem, Problem)
+    assert [1.0, 0.0] == [
+        verdict.score
+        for verdict in score_batch([problem] * 2, ["None of them fits.", json.dumps(CALL)])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tools", "answers"),
+    [
+        ([FIND], [CALL | {"name": "seek"}]),
+        ([FIND], [{"name": "find"}]),
+        ([FIND], "find(x=1)"),
+        ([FIND], '[{"name": "find", "arguments": {"x": 1, "x": 2}}]'),
+        ("find", [CALL]),
+    ],
+)
+def test_calls_that_cannot_be_read_are_refused(tools, answers):
+    with pytest.raises(BadRow, match=r"answers|tools"):
+        called(tools, answers)
