@@ -32,6 +32,7 @@ from tasks.curation.items import Item
 from tasks.curation.readers.cells import unread_in
 from tasks.curation.readers.class_names import classes_in
 from tasks.curation.readers.missing import is_missing
+from tasks.curation.readers.paths import parts_of
 from tasks.curation.rows import BadRow, RawRow, UnreadableRow, check_readable, has_suffix, read_rows
 from tasks.errors import DataError, SettingsError
 from tasks.formats.delimited import is_delimited
@@ -404,7 +405,7 @@ def _wrapped(remark: str) -> list[str]:
 def _is_present(row: RawRow, label: str) -> bool:
     """True if a row has a label: not blank, and no word for a missing value."""
     cell: object = row.cells
-    for part in [label] if label in row.fields else label.split("."):
+    for part in parts_of(label, row.fields):
         if isinstance(cell, list):
             items = cast("list[object]", cell)
             cell = items[int(part)] if part.isdecimal() and int(part) < len(items) else None

@@ -82,6 +82,7 @@ _REMEDIES = {
     (".zip", ".tar", ".tgz", ".7z", ".rar"): "Unpack it first",
     (".arrow", ".feather"): "Write it as Parquet: Dataset.from_file(NAME).to_parquet(...) of "
     "`datasets`",
+    (".eval",): "Of a log of Inspect write the samples: inspect log dump NAME | jq -c '.samples[]'",
     (".txt", ".dat", ".psv"): "If it is a table with a header, let its name end in .csv or .tsv",
 }
 """What to do with files of other suffixes."""

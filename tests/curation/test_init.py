@@ -731,10 +731,10 @@ def test_a_chat_is_known_although_its_first_row_is_null():
 
 
 def test_turns_that_nothing_reads_are_named(tmp_path: Path):
-    turns = [{"role": "user", "parts": [{"text": "Size?"}]}, {"role": "model", "parts": []}]
+    turns = [{"role": "user", "lines": ["Size?"]}, {"role": "model", "lines": ["41"]}]
     (tmp_path / "rows.jsonl").write_text(json.dumps({"contents": turns}) + "\n")
 
-    with pytest.raises(SettingsError, match=r"unread_key, contents\.0\.parts is not read"):
+    with pytest.raises(SettingsError, match=r"unread_key, contents\.0\.lines is not read"):
         draft(tmp_path / "rows.jsonl")
 
 
@@ -1390,7 +1390,7 @@ def test_several_rows_in_a_line_are_not_lost(tmp_path: Path, rows: list[object],
         draft(path)
 
 
-def test_lists_in_a_column_with_a_point_in_its_name_are_named():
+def test_what_people_said_is_the_label_where_its_column_has_a_point_in_its_name():
     rows = [
         {
             "text": f"giày đẹp số {n}",
@@ -1400,10 +1400,12 @@ def test_lists_in_a_column_with_a_point_in_its_name_are_named():
         for n in range(24)
     ]
 
-    remarks = " ".join(guess_mapping("t", rows).remarks)
+    guess = guess_mapping("t", rows)
 
-    assert "point in its name: label.responses. Rename it" in remarks
-    assert "label.suggestion (2 values), which a model suggests" in remarks
+    assert {"correct": ["{label.responses.0}"]} == guess.mapping.answer
+    problem = read_mapped(guess.mapping, RawRow("t-1", "0" * 64, rows[1]))[0].record
+    assert isinstance(problem, Problem)
+    assert '{"correct":["b"],"others":[["a"]]}' == problem.answer
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The turns of a chat as others write them: every key of a turn is used, or refused by name.
 
 A key whose value is null is not there: a column store writes null for every key that another turn
-has. Keys that a turn may have besides `role` and `content`, or `from` and `value` (ShareGPT):
+has. Keys that a turn may have besides `role` and `content`, `from` and `value` (ShareGPT), or
+`role` and `parts` (Gemini):
 
 - `reasoning_content`, `reasoning`, `thinking`, `reasoning_details`: the thought of the last turn,
   which parts of its content may be, too.
@@ -23,8 +24,13 @@ from tasks.curation.rows import BadRow
 _LIST_OF_OBJECTS = re.compile(r"\s*\[\s*\{")
 # "[{'role': 'user', 'content': 'Hi'}\n {'role': ...", an array of numpy without commas
 _UNREAD_TURNS = re.compile(r"""\s*\[\s*\{\s*["'](?:role|from|content|value)["']\s*:""")
-_SPEAKERS = {"human": Role.USER, "gpt": Role.ASSISTANT, "developer": Role.SYSTEM}
-"""Names in ShareGPT's layout, which uses ours too; and in OpenAI's since 2024."""
+_SPEAKERS = {
+    "human": Role.USER,
+    "gpt": Role.ASSISTANT,
+    "developer": Role.SYSTEM,
+    "model": Role.ASSISTANT,
+}
+"""Names in ShareGPT's layout, which uses ours too; in OpenAI's since 2024; and in Gemini's."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Names of a thought: vLLM before 0.11 and DeepSeek; vLLM and OpenRouter; Ollama."""
 _DETAILS = "reasoning_details"
@@ -139,6 +145,8 @@ def _message(turn: Mapping[str, object], where: str) -> dict[str, object]:
     """
     rest = dict(turn)
     speaker, text = ("from", "value") if "from" in rest else ("role", "content")
+    if text not in rest and "parts" in rest:
+        text = "parts"
     role, content = rest.pop(speaker, None), rest.pop(text, None)
     if isinstance(role, str):
         role = _SPEAKERS.get(role, role)

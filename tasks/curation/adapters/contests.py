@@ -7,6 +7,7 @@ empty thought, which curation runs in the sandbox like any other.
 import base64
 import json
 import pickletools
+import re
 import zlib
 from collections.abc import Sequence
 
@@ -118,8 +119,13 @@ def livecodebench(row: RawRow) -> list[Item]:
 
 
 def humaneval(row: RawRow) -> list[Item]:
-    """Read a HumanEval row: a Python function to complete, with its tests."""
+    """Read a HumanEval row: a Python function to complete, with its tests.
+
+    A prompt without the head of the function, as LeetCode's of imports, asks for nothing: refused.
+    """
     prompt, name = row.text("prompt"), row.text("entry_point")
+    if not re.search(rf"\bdef\s+{re.escape(name)}\b", prompt):
+        raise BadRow("bad_prompt", f"'prompt' begins no function {name!r}")
     solution = row.fields.get("canonical_solution")
     reference = f"{prompt}\n{solution.rstrip()}" if isinstance(solution, str) else ""
     gold: dict[str, object] = {

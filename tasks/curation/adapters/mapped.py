@@ -28,6 +28,7 @@ from tasks.curation.cleaning.thoughts import as_response, thought_of
 from tasks.curation.items import Item
 from tasks.curation.readers.cells import Digits, UnreadCell, unread_in
 from tasks.curation.readers.missing import is_missing, is_null
+from tasks.curation.readers.paths import parts_of
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow, RawRow, tidy
 from tasks.gym.maths.amounts import number_text, written_out
@@ -198,8 +199,8 @@ def _check_whole_turns(mapping: ColumnMapping, row: RawRow) -> None:
         BadRow: names the key, or the turn behind it.
     """
     for column in placeholders(mapping.response):
-        name, _, rest = column.partition(".")
-        place = rest.partition(".")[0]
+        name, *rest = parts_of(column, row.cells)
+        place = next(iter(rest), "")
         turns = row.cells.get(name)
         if column in row.cells or not isinstance(turns, list) or not place.isdecimal():
             continue
@@ -322,7 +323,8 @@ def _part(row: RawRow, column: str) -> JsonValue:
     try:
         return _look_up(row.cells, column)
     except BadRow:
-        if column in row.cells or column.partition(".")[0] not in row.cells:
+        name, *rest = parts_of(column, row.cells)
+        if not rest or name not in row.cells:
             raise
         return None
 
@@ -330,7 +332,7 @@ def _part(row: RawRow, column: str) -> JsonValue:
 def _look_up(fields: Mapping[str, object], column: str) -> JsonValue:
     """Find a column by its name, or by a dotted path into objects and lists, written ones too."""
     result: object = fields
-    for part in [column] if column in fields else column.split("."):
+    for part in parts_of(column, fields):
         result = written_value(result)
         if isinstance(result, list) and part.isdecimal() and int(part) < len(result):
             result = cast("list[object]", result)[int(part)]

@@ -331,13 +331,6 @@ def has_braces(name: str) -> bool:
     return bool({*"{}"} & {*name})
 
 
-def has_parts(name: str, rows: Sequence[Row]) -> bool:
-    """Whether a column has lists or objects, and a name whose point a path could not have."""
-    return "." in name and any(
-        isinstance(written_value(row.get(name)), list | dict) for row in rows
-    )
-
-
 def _are_texts(rows: Sequence[Row], name: str) -> bool:
     """Whether a column has texts, of which some may look like objects: inputs of programs."""
     cells = [cell.strip() for row in rows if isinstance(cell := row.get(name), str)]
@@ -353,14 +346,13 @@ def _scalars(
         path = f"{prefix}{name}"
         if not str(name).strip() or (depth > 0 and "." in str(name)):
             continue
-        is_path = "." not in str(name)
         if isinstance(value, str) and not (depth == 0 and name in texts):
             value = _written(value, is_inner=depth > 0)
         if isinstance(value, str | bool | int | float):
             scalars.append((path, value))
-        elif isinstance(value, Mapping) and is_path and depth < _DEEP:
+        elif isinstance(value, Mapping) and depth < _DEEP:
             scalars += _scalars(cast("Row", value), f"{path}.", depth + 1)
-        elif isinstance(value, list) and value and is_path and depth < _DEEP:
+        elif isinstance(value, list) and value and depth < _DEEP:
             items = cast("list[object]", value)
             # Of a chat the question is second, behind a system message.
             is_chat = isinstance(items[0], Mapping) and {"role", "from"} & items[0].keys()

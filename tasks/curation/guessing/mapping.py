@@ -17,7 +17,6 @@ from tasks.curation.guessing.columns import (
     Column,
     Row,
     has_braces,
-    has_parts,
     list_columns,
     listing,
 )
@@ -73,9 +72,6 @@ def guess_mapping(
     columns = list_columns(rows, classes)
     by_name = {column.name: column for column in columns}
     braced = [one for one in dict.fromkeys(one for row in rows for one in row) if has_braces(one)]
-    pointed = [
-        one for one in dict.fromkeys(one for row in rows for one in row) if has_parts(one, rows)
-    ]
     if label in braced:
         raise DataError(f"{name}: no template can name {label!r}, as it has braces. Rename it")
     if label and label not in by_name:
@@ -112,11 +108,6 @@ def guess_mapping(
         remarks.append(f"Not used: {listing(left, 3)}.")
     if braced:
         remarks.append(f"Not used, as no template can name what has braces: {listing(braced, 3)}.")
-    if pointed:
-        remarks.append(
-            f"Not used, as no template can name parts of what has a point in its name: "
-            f"{listing(pointed, 3)}. Rename it."
-        )
     check_one_row_each(name, mapping, rows)
     remarks += more_parts(mapping, rows)
     if annotators:

@@ -6,6 +6,7 @@ from typing import cast
 
 from data_schemas.mappings import ColumnMapping, placeholders
 from tasks.curation.guessing.columns import Column, Row
+from tasks.curation.readers.paths import parts_of
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
 
@@ -81,7 +82,7 @@ def _numbered(row: Row, column: str) -> tuple[str, bool]:
     A row whose own columns are numbers is called `.`.
     """
     cell: object = row
-    parts = [] if column in row else column.split(".")
+    parts = [] if column in row else parts_of(column, row)
     for place, part in enumerate(parts):
         cell = written_value(cell)
         if isinstance(cell, list):
@@ -98,7 +99,7 @@ def more_parts(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
     num_read: dict[str, int] = {}
     for column in mapping.columns:
         # A column of its own may be called `choices.0`.
-        parts = [] if any(column in row for row in rows) else column.split(".")
+        parts = [] if any(column in row for row in rows) else parts_of(column, rows[0])
         for place, part in enumerate(parts):
             if part.isdecimal():
                 path = ".".join(parts[:place])
@@ -120,7 +121,7 @@ def _length(row: Row, path: str) -> int:
 def parts_at(row: Row, path: str) -> list[object]:
     """Return the parts of the list at a path, as choices.text; none if there is no list."""
     cell: object = row
-    for part in path.split("."):
+    for part in parts_of(path, row):
         cell = written_value(cell)
         if isinstance(cell, list):
             items = cast("list[object]", cell)

@@ -105,6 +105,11 @@ def test_a_humaneval_function_is_completed():
     assert [1.0, 0.0] == [one.score for one in score_batch([item.record] * 2, answers)]
 
 
+def test_a_prompt_that_begins_no_function_is_not_asked_to_be_completed():
+    with pytest.raises(BadRow, match="bad_prompt"):
+        humaneval(row(HUMANEVAL | {"prompt": "from typing import *", "entry_point": "S().f"}))
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

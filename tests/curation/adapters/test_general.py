@@ -164,6 +164,20 @@ def test_parts_of_text_are_lines_and_a_picture_is_refused_as_one():
 
 
 @pytest.mark.parametrize(
+    ("last", "result"),
+    [
+        ([{"text": "7"}], "<think></think>7"),
+        ([{"text": "7", "thought": True}], "not_text: messages.1.parts.0 is 'thought'"),
+        ([{"functionCall": {"name": "f"}}], "not_text: messages.1.parts.0 is 'functionCall'"),
+    ],
+)
+def test_the_parts_of_gemini_are_the_text_of_a_turn(last: list[object], result: str):
+    user = {"role": "user", "parts": [{"text": "3+4?"}]}
+
+    assert result in read(chat(user, {"role": "model", "parts": last}))
+
+
+@pytest.mark.parametrize(
     "part", [{"type": "thinking", "thinking": "3+4=7"}, {"type": "reasoning", "text": "3+4=7"}]
 )
 def test_a_thought_may_be_a_part_of_the_content(part: dict[str, object]):
