@@ -65,7 +65,7 @@ _FIRST, _LAST = ("".join(sorted({code[at] for code in CODES})) for at in (0, -1)
 # Signs that every match of a pattern above has: texts without them are most, and cost a tenth.
 _HAS_EXPONENT = re.compile(r"\d[eE][-+\d]")
 _HAS_SIGNS = re.compile(r"\d(?:[!！]|[,./][-\u2013\u2014]|,\d\d,)")
-_HAS_K = re.compile("\\d[kK]")
+_HAS_SHORT_SCALE = re.compile("\\d[kKmMbB]")
 _HAS_CAPITALS = re.compile(r"[A-Z](?:[A-Zhps]|\\?\$)|[đ₫]")
 _HAS_CODE = re.compile(
     rf"(?:[{_LAST}]|Rs|[A-Z]\\?\$)\.?(?:\s*\}})?\s{{0,2}}[-+\u2212]?(?:[\d(]|[.,]\d)|"
@@ -106,10 +106,15 @@ SCALE_WORDS = "|".join(
 """Source of a pattern: a scale word of any language."""
 _PRICED_IN_K = frozenset(("vi", "id", "ms", "tl"))
 """Languages whose prices are written in `k`."""
-# "Rp25k", "\$299K": beside a currency it is a thousand in every language; "$3k$" is a formula.
-_PRICE_IN_K = re.compile(
-    rf"(?P<sign>(?:{CURRENCY}|\\\$)\.?\s?)(?P<number>\d{{1,3}}(?:[.,]\d{{1,2}})?)[kK](?![\w^])"
+# "Rp25k", "\$299K", "US$1.5M": beside a currency it is a scale in every language; "$3k$" and
+# "$2M + 1$" are formulas.
+_SCALED_PRICE = re.compile(
+    rf"(?P<sign>(?:(?:{CURRENCY}|\\\$)\.?\s?)|(?<![\w$\\])\$(?=[\d.,]+(?:[KMB]|bn)(?!\s?[\\+*/=^(<>$-])))"
+    r"(?P<number>\d{1,3}(?:[.,]\d{1,2})?)(?P<scale>[kKmMbB]|[mMbB]n)(?![\w^$])"
 )
+_SHORT_SCALES = {"k": 3, "m": 6, "mn": 6, "b": 9, "bn": 9}
+_MILIAR = 9
+"""Power of the M of an Indonesian price, Rp1,5M."""
 # "P" of "P1,299", the peso.
 _PESO = re.compile(r"(?<![\w\\$.(,])P(?=\d\d|\d,\d{3})")
 _HALF_OF_SCALE = {
@@ -226,12 +231,10 @@ def _plain_separators(text: str, language: str) -> str:
 def _scaled(text: str, base: str, language: str) -> str:
     """Write out the scale words of a text."""
     scales, folded = _scales(base), text.casefold()
-    if _HAS_K.search(text):
+    if _HAS_SHORT_SCALE.search(text):
         if base in _PRICED_IN_K:
-            text = _THOUSANDS.sub(lambda m: _thousands(m[1], language) or m[0], text)
-        text = _PRICE_IN_K.sub(
-            lambda m: f"{m['sign']}{_thousands(m['number'], language) or m['number'] + 'k'}", text
-        )
+            text = _THOUSANDS.sub(lambda m: _raised(m[1], 3, language) or m[0], text)
+        text = _SCALED_PRICE.sub(functools.partial(_price, language), text)
     if scales is None or not any(word in folded for word in scales[2]):
         return text
     amount, part, words = scales
@@ -240,10 +243,15 @@ def _scaled(text: str, base: str, language: str) -> str:
     return amount.sub(functools.partial(_sum, part, words, language), text)
 
 
-def _thousands(number: str, language: str) -> str:
-    """Return a thousand times a number; '' if it is none."""
+def _price(language: str, match: re.Match[str]) -> str:
+    number = _raised(match["number"], power_of(match["scale"], language), language)
+    return f"{match['sign']}{number}" if number else match[0]
+
+
+def _raised(number: str, power: int, language: str) -> str:
+    """Return a number times a power of ten; '' if it is none."""
     value = _value(number, language)
-    return "" if value is None else _digits(value * 1000, language)
+    return "" if value is None else _digits(value * 10**power, language)
 
 
 def _lakhs(language: str, match: re.Match[str]) -> str:
@@ -268,6 +276,12 @@ def _half_of_scale(language: str) -> re.Pattern[str] | None:
 def _and_a_half(language: str, match: re.Match[str]) -> str:
     value = Fraction(int(match["number"]) * 2 + 1, 2)
     return f"{_digits(value, language)} {match['scale']}"
+
+
+def power_of(scale: str, language: str) -> int:
+    """Return the power of ten of a short scale: 3 of k, 6 of M, in Indonesian 9."""
+    scale = scale.casefold()
+    return _MILIAR if scale == "m" and _base(language) == "id" else _SHORT_SCALES[scale]
 
 
 def written_out(text: str) -> str:

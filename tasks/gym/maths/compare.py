@@ -110,6 +110,8 @@ def same(gold: Answer, other: Answer, tolerance: Fraction | None = None) -> bool
         ("congruence", _congruent),
         ("based", _based),
         ("ratio", _ratios),
+        ("remainder", _remainders),
+        ("clock", _clocks),
     ):
         if kind in kinds:
             return compare(gold, other)
@@ -436,6 +438,23 @@ def _ratios(gold: Answer, other: Answer) -> bool | None:
     if len(first) != len(second):
         return False
     return _all([_same_term(a, b) for a, b in zip(first, second, strict=True)])
+
+
+def _remainders(gold: Answer, other: Answer) -> bool | None:
+    """Compare a quotient and its remainder, 3 R 2, also with the pair 3, 2."""
+    if not {gold.kind, other.kind} <= {"remainder", "list", "()"}:
+        return False
+    return _in_order(gold.parts, other.parts, None)
+
+
+def _clocks(gold: Answer, other: Answer) -> bool:
+    """Compare times of the day; 7:00 may be meant by 7:00 PM, and 19:00 by nothing else."""
+    if gold.kind != other.kind or bool(gold.unit) is bool(other.unit):
+        return gold.kind == other.kind and gold.text == other.text
+    (marked, marked_minute), (bare, minute) = (
+        one.text.split(":") for one in sorted((gold, other), key=lambda one: not one.unit)
+    )
+    return minute == marked_minute and 0 < int(bare) <= 12 and (int(bare) - int(marked)) % 12 == 0
 
 
 def _quotients(answer: Answer) -> list[LatexTerm] | None:

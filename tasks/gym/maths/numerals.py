@@ -127,6 +127,25 @@ _HALVES = {
     "fr": ("un demi", "la moitié"),
     "tl": ("kalahati",),
 }
+_POINTS = {
+    "en": "point",
+    "id": "koma",
+    "ms": "perpuluhan",
+    "vi": "phẩy",
+    "th": "จุด",
+    "pt": "vírgula",
+    "es": "coma|punto",
+    "fr": "virgule",
+    "de": "komma",
+    "tl": "punto",
+}
+"""What is said for the decimal sign; Chinese has its own numerals."""
+# " metres" of "two point five metres"
+_DECIMAL_NOUN = re.compile(
+    r"\s(?!\w*(?:halves|thirds|ths)$|hundreds$|dozens$)(?:[a-z]{2,}s|per\s?cent|[mbtr]+illion)$",
+    re.IGNORECASE,
+)
+_THAI_DIGIT = re.compile("ศูนย์|หนึ่ง|สอง|สาม|สี่|ห้า|หก|เจ็ด|แปด|เก้า")
 MAX_NOUN = 3
 """Most words of the noun behind a number in words."""
 _THAI_NOUN = re.compile(
@@ -257,7 +276,11 @@ def spelled_out(text: str, language: str = "en") -> str:
     han = _HAN.fullmatch(words) if primary(language) in ("zh", "ja") else None
     if match is None and han:
         return _chinese(language, han)
-    if match is None and (part := _fraction_in_words(words, language) or _dozens(words, language)):
+    if match is None and (
+        part := _fraction_in_words(words, language)
+        or _dozens(words, language)
+        or _decimal_in_words(words, language)
+    ):
         return part
     if match is None:
         value = value_of(words, language)
@@ -281,6 +304,26 @@ def _fraction_in_words(words: str, language: str) -> str:
     top = match["top"] or ""
     count = int(top) if top.isdecimal() else _WORD_VALUES.get(top, 1)
     return str(int(whole) + Fraction(count, _PARTS[match["part"].rstrip("s").replace("lve", "lf")]))
+
+
+def _decimal_in_words(words: str, language: str) -> str:
+    """Return 2.5 for `two point five`, digit by digit; '' for what is no decimal in words."""
+    own = primary(language)
+    point = re.search(rf"\s?(?:{_POINTS.get(own, '(?!)')})\s?", words, re.IGNORECASE)
+    if point is None:
+        return ""
+    behind, noun = words[point.end() :], ""
+    if own == "en" and (last := _DECIMAL_NOUN.search(behind)):
+        behind, noun = behind[: last.start()], last[0]
+    digits = _THAI_DIGIT.findall(behind) if own == "th" else behind.split()
+    values = [spelled_out(words[: point.start()], language)]
+    values += [spelled_out(word, language) for word in digits]
+    if len(values) == 1 or "".join(digits) != behind.replace(" ", ""):
+        return ""
+    if not re.fullmatch(r"-?\d+", values[0]) or any(len(one) != 1 for one in values[1:]):
+        return ""
+    whole, *decimals = values
+    return f"{whole}{',' if writes_comma(language) else '.'}{''.join(decimals)}{noun}"
 
 
 def _dozens(words: str, language: str) -> str:

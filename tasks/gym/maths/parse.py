@@ -45,6 +45,12 @@ _SIGNS = str.maketrans(
         "±": "\\pm ",
         "⋅": "*",
         "∗": "*",
+        "•": "*",
+        "∙": "*",
+        "⌊": "\\lfloor ",
+        "⌋": "\\rfloor ",
+        "⌈": "\\lceil ",
+        "⌉": "\\rceil ",
         "∶": ":",
         "、": ", ",
         "。": "",
@@ -85,6 +91,7 @@ _REWRITES = tuple(
         ),
         ("\\", r"\\[ns]icefrac(?![A-Za-z])|\\[ns]frac(?![A-Za-z])|\\xfrac(?![A-Za-z])", r"\\frac"),
         ("^", r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?", r"\\frac{\1}{\2}"),
+        ("‰", r"(?<=[\d}])\s?‰", "/10%"),
         ("{", r"\{:\}", ":"),
         ("m", r"(?<=\d)\s?([ap])\.\s?m\b\.?|(?<=\d)\s?\\text\{\s*([ap])\.\s?m\.?\s*\}", r" \1\2m"),
         ("\\", r"(?<=\d),\\!\s*|\\!\s*", ""),
@@ -340,7 +347,7 @@ _JUNCTIONS = (("union", "\\lor"), ("intersection", "\\land"), ("intersection", "
 # "(a) 1", "ii) 5"
 _ENUMERATED = re.compile(r"\(?(?P<label>[a-j]|[ivx]{1,4}|\d)\)\s*(?P<value>[^\s,)].*)")
 # "i) 5, ii) 6" has no opening brackets, "(a) 1 (b) 2" no comma.
-_UNOPENED = re.compile(r"(?:^|(?<=[,;]\s))([a-j]|[ivx]{1,4}|\d)\)(?=\s)")
+_UNOPENED = re.compile(r"(?:^|(?<=[,;\d]\s))([a-j]|[ivx]{1,4}|\d)\)(?=\s)")
 _UNSEPARATED = re.compile(r"(?<=[^,;\s])\s+(?=\((?:[b-j]|[iv]{2,4}|v|[2-9])\)\s+\S)")
 # "Sequence 1: " of "Sequence 1: 2, 3 and Sequence 2: 5, 6"
 _GROUP = re.compile(r"(?:(?<=\d)\s?,?\s?and\s|,\s?)?\b[A-Z][a-z]{2,15}\s\d{1,2}:\s")
@@ -360,6 +367,13 @@ _CONGRUENCE = re.compile(
 )
 # "123_7", "1A_{16}".
 _BASED = re.compile(r"\(?(-?\d[0-9A-F]*)\)?_\{?(\d+)\}?")
+# "3 R 2", "3 \text{ remainder } 2", "3 sisa 2", "3餘2": what a division leaves.
+_REMAINDER = re.compile(
+    r"(?P<quotient>-?\d+),?\s?(?:\\text\s?\{\s?)?(?:R\.?|(?<=\s)r\.?(?=\s)|(?i:"
+    r"(?:(?:with|dengan|còn|com|con|avec|mit|at may)\s)?(?:an?\s|une?\s|uma?\s)?"
+    r"(?:rem(?:ainder)?\.?|(?:ber)?sisa|baki|dư|resto|reste|rest|natitira(?:ng)?)"
+    r"(?:\s(?:of|là|de|von|na))?)|เศษ|[余餘]|\.{6})\s?\}?\s?(?P<rest>\d+)"
+)
 _FOR_ALL = (
     r"untuk\s+(?:semua|setiap|sebarang|suatu)|bagi\s+(?:semua|setiap|sebarang)|di\s*mana|"
     r"với\s+m[ọỗ]i|trong đó|para\s+(?:tod[ao]s?|cada|qualquer|cualquier|algum|algún)|onde|donde|"
@@ -575,6 +589,7 @@ def _answer(text: str, depth: int) -> Answer:
     return (
         _constant(text, depth)
         or _congruence(text, depth)
+        or _remainder(text)
         or _joined(text, depth)
         or _listed(text, depth)
         or _words(text)
@@ -643,6 +658,14 @@ def _congruence(text: str, depth: int) -> Answer | None:
         for one, number in zip(residues, numbers, strict=True)
     )
     return parts[0] if len(parts) == 1 else Answer("list", text, parts)
+
+
+def _remainder(text: str) -> Answer | None:
+    match = _REMAINDER.fullmatch(text)
+    if match is None:
+        return None
+    parts = tuple(_integer(int(match[name])) for name in ("quotient", "rest"))
+    return Answer("remainder", text, parts)
 
 
 def _integer(number: int) -> Answer:
@@ -981,12 +1004,12 @@ def _without_unit(text: str) -> tuple[str, str]:
         text, before = currency[1] + currency[3], currency[2]
     value, marker, after = text.partition(_UNIT_FOLLOWS)
     if marker:
-        return value.strip("+ "), f"{before} {after}".strip()
+        return value.lstrip("+ ").rstrip(), f"{before} {after}".strip()
     match = _PLAIN_UNIT.search(text)
     angle = match and match["unit"][0] == "°" and _ANGLE.search(text)
     if not match or angle or _FUNCTION.match(match["unit"]) or not _may_be_unit(match):
-        return text.strip("+ "), before
-    return text[: match.start()].strip("+ "), f"{before} {match['unit']}".strip()
+        return text.lstrip("+ ").rstrip(), before
+    return text[: match.start()].lstrip("+ ").rstrip(), f"{before} {match['unit']}".strip()
 
 
 def _may_be_unit(match: re.Match[str]) -> bool:

@@ -45,10 +45,19 @@ _FORMULA = r"\$\$[^$]+\$\$|\$[^$]+\$|\\\(.+?\\\)|\\\[.+?\\\]"
 _MONEY = rf"(?:(?:R\$|\\?\$|{units.CURRENCY})\s{{0,2}})?"
 # "1,200", "-3", "$5", "2 + 3", "√2", "3:2", "3 x 2".
 _NUMBER = (
-    rf"(?<![A-Za-z0-9_.\\])(?<!\d,)[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])(?<!\d,)[-+−(\[]*(?:\d|\.\d|[√∛])"
+    rf"(?<![A-Za-z0-9_.\\])(?<!\d,)[-+−]?\s?{_MONEY}(?<![A-Za-z0-9_.])(?<!\d,)[-+−(\[⌊⌈]*(?:\d|\.\d|[√∛])"
     r"(?:(?<=\d)(?:[:∶xX]|\s[:∶xX]\s)(?=\d)|"
     r"(?<=\d)\s?;\s?(?=[-−]?\d[\d.,/]{0,20}\s?[)\]])|"
-    r"[\d.,'’ +\-−*/×·⋅∗÷^!%()\]²³√∛π½])*"
+    r"[\d.,'’ +\-−*/×·⋅∗•∙÷^!%‰()\]⌋⌉²³√∛π½])*"
+)
+# "+ y", "+", "∠30°", "-> 5", "| 5", "* x" behind a number; not "**" and the cells of a table.
+_SIGN_AFTER = re.compile(
+    r"[\s$]*(?:[+×÷·⋅∙•±∓√∠∨∧∪∩∈⊕⊗∘‰‱]|\*\s?(?:[\d(\\]|[A-Za-z](?![A-Za-z]))|"
+    r"[-−]\s?[b-df-hj-np-tv-xz](?![^\W\d_])|(?:[→⟶⇒↔⇔↦⟹]|[-=]+>|\|(?!.*\|))[\s$]*[-+]?\d)"
+)
+# "y " before "+ 3", "C(" before "5,2)"
+_SIGN_BEFORE = re.compile(
+    r"(?<![^\W\d_])[b-df-hj-np-tv-xz]\s?[-+−]\s?$|[∠±∓×÷·⋅∙•]\s?$|(?<![^\W\d_])[A-Z]\($"
 )
 # "$x = 5$" is a formula, "5.50" a number.
 _RUN = re.compile(rf"(?P<formula>{_FORMULA})|(?P<number>{_NUMBER})", re.DOTALL)
@@ -206,10 +215,20 @@ def _numbers(phrase: str, language: str, leading: bool) -> tuple[str, ...]:
             continue
         if OR_LAST.search(before) or (last and ALTERNATIVE_FOLLOWS.match(rest)):
             return ()  # 5 or none, six or 5
+        if _is_operand(phrase, run, value):
+            return ()
         values.append(value)
         if opens and (last or not _adds(after)):
             break
     return tuple(values[-1:])
+
+
+def _is_operand(phrase: str, run: re.Match[str], value: str) -> bool:
+    """Say whether a sign beside a number makes another value of it: 3 of `3 + y`, `3∠30°`."""
+    start = run.start() + len(run[0]) - len(run[0].lstrip("+-− "))
+    return bool(
+        _SIGN_AFTER.match(phrase, run.start() + len(value)) or _SIGN_BEFORE.search(phrase[:start])
+    )
 
 
 def _adds(between: str) -> bool:
@@ -267,11 +286,13 @@ def _undelimited(left: str, right: str) -> str:
 
 
 def _separate(phrase: str, run: re.Match[str]) -> bool:
-    """Say whether a number is a separate token: not 2A, 2x or 5th."""
+    """Say whether a number is a separate token: not 2A, 2x, 2M or 5th."""
     if run["formula"]:
         return re.search(r"\w", run[0]) is not None
     after = re.match(r"[A-Za-z_]+", phrase[run.end() :])
-    return after is None or run[0][-1] in " /(" or after[0].casefold() in units.KNOWN
+    if after is None or run[0][-1] in " /(":
+        return True
+    return after[0].casefold() in units.KNOWN and after[0] not in ("M", "G", "S", "H")
 
 
 def _text(phrase: str, run: re.Match[str]) -> str:

@@ -4,18 +4,21 @@ The problem says what it asks for (`the percentage`, `in base 7`, `P(X=6)`); whe
 gold decides. So `50\%` is never both 50 and 0.5, and `21_7` is 15 unless base 7 was asked for.
 """
 
+import math
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from tasks.gym.maths import units
+from tasks.gym.maths.amounts import power_of
 from tasks.gym.maths.compare import PERIOD, has_pi, is_share, rational
 from tasks.gym.maths.dates import dates_in_digits
 from tasks.gym.maths.described import points_of
 from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
 from tasks.gym.maths.matrices import has_matrices
 from tasks.gym.maths.parse import Answer, parse
+from tasks.gym.maths.times import time_of
 
 # "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
 _PERCENT = re.compile(
@@ -54,9 +57,24 @@ _SHORT_EXPONENT = re.compile(r"(?<=\d)e(?=[-+]\d(?!\d))")
 _LETTER_E = re.compile(
     r"(?<![A-Za-z\\])e\s?[\^*/=_)]|\$\s*e\s*\$|[-+*/=({]\s?\d*e(?![A-Za-z])|(?<![A-Za-z\\])e\s[-+]\s"
 )
-# "1.5k", "$50k", "2K followers"; 1.500k is none
+# "1.5k", "$50k", "2K followers", "1.5M"; 1.500k is none
 _THOUSANDS = re.compile(
-    r"(?P<before>[^\w.,]{0,4})(?P<whole>\d{1,6})(?:[.,](?P<decimals>\d{1,2}))?[kK](?P<after>(?:[\s.].*)?)"
+    r"(?P<before>[^\w.,]{0,4})(?P<whole>\d{1,6})(?:[.,](?P<decimals>\d{1,2}))?(?P<scale>[kKMB]|[mb]n)(?P<after>(?:[\s.].*)?)"
+)
+# "C(5,2)", "5C2", "3 x 2", "C_5^2", "C^2_5", "3 and 1/2 cups"
+_NUMBERS_ONLY = (
+    (re.compile(r"(?<![A-Za-z\\])C\((\d{1,3}),\s?(\d{1,3})\)"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<![\w.,])(\d{1,3})C(\d{1,3})(?!\w)"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<=\d)\s?[xX]\s?(?=\d)"), " * "),
+    (re.compile(r"(?<![A-Za-z\\])C_\{?(\d{1,3})\}?\^\{?(\d{1,3})\}?"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<![A-Za-z\\])C\^\{?(\d{1,3})\}?_\{?(\d{1,3})\}?"), r"\\binom{\2}{\1}"),
+    (
+        re.compile(
+            r"^([^\w=]*\d+)\s?(?:\\text\s?\{)?\s?(?:and|dan|và|y|e|et|und|at|กับ|又)\s?\}?\s?"
+            r"(\d+/\d+)(?=\W*(?:[^\W\d_]+\W*)?$)"
+        ),
+        r"\1 \2",
+    ),
 )
 _IN_KELVIN = re.compile(r"(?<=\d)\s?K(?=\W*$)")
 _KELVIN = re.compile(
@@ -138,6 +156,9 @@ _STEMS = {
 _TIME = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d(?:\W?[ap]m)?", re.IGNORECASE)
 # "1 to 4", "2 \text{ to } 3"
 _RATIO_IN_WORDS = re.compile(r"([\d.]+) ?(?:\\text ?\{ ?to ?\}|to) ?([\d.]+)")
+# "C(5,2)"
+_NAMED_POINT = re.compile(r"[A-Z]\s?(\([^()]*\))")
+_HALVES_OF_A_DAY = frozenset({"am", "pm"})
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 # "5/8", "\frac{5}{8}"
 _SHARE = re.compile(r"\d+/\d+|\\frac\{?\d+\}?\{?\d+\}?")
@@ -177,7 +198,8 @@ class AnswerForm:
     percent: bool = False
     hundredths: bool = False
     """Its text has a number of per cent, or asks for one."""
-    dozens: bool = False
+    counts: frozenset[str] = frozenset()
+    """Names of `units.COUNTS` in which it counts."""
     bases: frozenset[int] = frozenset()
     fraction: bool = False
     """A number between 0 and 1 is asked for."""
@@ -205,7 +227,7 @@ class AnswerForm:
         return cls(
             percent=_asks(_PERCENT, text, folded),
             hundredths="%" in folded or "cent" in folded or _asks(_PERCENT, text, folded),
-            dozens="dozen" in folded,
+            counts=units.counts_in(folded),
             bases=frozenset(bases),
             fraction=_asks(_FRACTION_OF_ONE, text, folded),
             angle=_angle(text, folded),
@@ -239,6 +261,8 @@ class AnswerForm:
 
     def read(self, answer: Answer, gold: Answer) -> Answer:
         """Return an answer as the problem and the gold want it read."""
+        if gold.kind == "()" and (named := _NAMED_POINT.fullmatch(answer.text)):
+            answer = parse(named[1])
         points = points_of(f"{answer.text} {answer.condition}".strip())
         answer = parse(points) if points else answer
         if self.ratio or gold.kind == "ratio":
@@ -248,7 +272,7 @@ class AnswerForm:
         if answer.kind == "date" and _WHEN.search(self.words) and _YEAR.fullmatch(gold.text):
             answer = value(answer.text.partition("-")[0], answer)
         answer = self._counted(self._ordered(answer, gold), gold)
-        answer = _in_ones(answer, keep=self.dozens or has_unit(gold, units.DOZEN))
+        answer = _in_ones(answer, keep=self.counts | _units_of(gold))
         answer = self._clock(self._in_hundredths(self._free(answer, gold), gold), gold)
         answer = self._percent(self._base(answer, gold), self.in_percent(gold))
         answer = self._angle(answer, gold)
@@ -257,24 +281,45 @@ class AnswerForm:
             return replace(answer, kind="()")
         return answer
 
-    def in_full(self, text: str, gold: str) -> str:
+    def in_full(self, text: str, gold: str, language: str) -> str:
         """Return `1500` for 1.5k, the answer where the gold is a number and k is no letter.
 
-        Where something is measured in kelvin a large K is that unit.
+        So are `C(5,2)`, `3 x 2` and `3 and 1/2` numbers, which elsewhere are a point, a size and a
+        list. Where something is measured in kelvin a large K is that unit.
         """
         if "K" in text and _KELVIN.search(f"{self.words} {gold}"):
             return _IN_KELVIN.sub(" kelvin", text)
+        for pattern, by in _NUMBERS_ONLY:
+            text = pattern.sub(by, text)
         match = _THOUSANDS.fullmatch(text)
-        if match is None or "k" in self.letters:
+        if match is None or not self.letters.isdisjoint({match["scale"], match["scale"].lower()}):
             return text
         decimals = match["decimals"] or ""
-        number = int(match["whole"] + decimals) * Fraction(1000, 10 ** len(decimals))
+        factor = 10 ** power_of(match["scale"], language)
+        number = int(match["whole"] + decimals) * Fraction(factor, 10 ** len(decimals))
         if number.denominator != 1:
             return text
         return f"{match['before']}{number}{match['after']}"
 
+    def measures(self, text: str) -> bool:
+        """Say whether the letter behind the number of a text is a unit of the problem."""
+        letter = re.search(r"(?<=\d)[A-Za-z]", text)
+        if letter is None:
+            return False
+        name = letter[0]
+        if re.search(
+            rf"[-+*=]\s?{name}(?![A-Za-z])|\$\s?{name}\s?\$|(?<![A-Za-z]){name}\s?[-+*=]",
+            self.words,
+        ):
+            return False  # an unknown
+        names = {units.KNOWN.get(name.casefold())}
+        behind = re.findall(r"\d\s?(?:\\text\s?\{\s?)?([^\W\d_]+)|([^\W\d_]{3,})", self.words)
+        return any(units.unit(word) & names for pair in behind for word in pair if word)
+
     def plain(self, text: str, gold: str) -> str:
         """Return a text in which 2e-3 is 2e - 3 if e is a letter of the problem or the gold."""
+        if "‰" in self.words:  # it asks for a number of thousandths
+            text = text.replace("‰", "")
         if ("e+" not in text and "e-" not in text) or not _SHORT_EXPONENT.search(text):
             return text
         rest = _SHORT_EXPONENT.sub("", gold)
@@ -332,9 +377,16 @@ class AnswerForm:
         return frozenset({whole, _NAMED.sub("", whole), _without_layout(_ORDINAL.sub("", gold))})
 
     def _clock(self, answer: Answer, gold: Answer) -> Answer:
-        """Return 12:30 as a time of the day, unless the problem or the gold, 3:5, wants a ratio."""
-        wants_ratio = self.ratio or (gold.kind == "ratio" and not _is_time(gold))
-        return replace(answer, kind="clock") if _is_time(answer) and not wants_ratio else answer
+        """Return 12:30 as a time of the day, unless the problem or the gold, 3:5, wants a ratio.
+
+        Beside a gold that is a time, 7 p.m. and 19h are times, too.
+        """
+        is_hour = bool(gold.unit & _HALVES_OF_A_DAY) and gold.kind == "value"
+        if self.ratio or not (is_hour or _is_time(gold)):
+            wants_ratio = self.ratio or gold.kind == "ratio"
+            return answer if wants_ratio or not _is_time(answer) else replace(answer, kind="clock")
+        time, half = time_of(answer.text, bare_hour=is_hour)
+        return Answer("clock", time, unit=frozenset({half} - {""})) if time else answer
 
     def _free(self, answer: Answer, gold: Answer) -> Answer:
         """Name the one unknown of an answer as the gold does, if the problem names neither.
@@ -465,16 +517,24 @@ def _to(answer: Answer) -> Answer:
     return parse(f"{match[1]}:{match[2]}") if match else answer
 
 
-def _in_ones(answer: Answer, *, keep: bool) -> Answer:
+def _units_of(answer: Answer) -> frozenset[str]:
+    return answer.unit.union(*map(_units_of, answer.parts))
+
+
+def _in_ones(answer: Answer, *, keep: frozenset[str]) -> Answer:
     """Return 36 for 3 dozen, where dozens are not to be kept."""
-    if keep or answer.term is None or not answer.unit >= units.DOZEN:
+    counted = answer.unit & units.COUNTS.keys() - keep
+    if units.measures(answer.unit):  # $500 gross
+        counted -= {"gross"}
+    if answer.term is None or not counted:
         return answer
-    twelve = LatexTerm("num", value=Fraction(12))
+    number = math.prod(units.COUNTS[name] for name in counted)
+    factor = LatexTerm("num", value=Fraction(number))
     return replace(
         answer,
-        unit=answer.unit - units.DOZEN,
-        text=f"{answer.text} times 12",
-        term=LatexTerm("*", (answer.term, twelve)),
+        unit=answer.unit - counted,
+        text=f"{answer.text} times {number}",
+        term=LatexTerm("*", (answer.term, factor)),
     )
 
 

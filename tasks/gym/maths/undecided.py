@@ -4,8 +4,9 @@ Each is an abstention and no refusal: a sentence, which other words say as well;
 which the task wants one of several (`insert signs so that ... holds`); things that neither problem
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
 letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3.1622...
-for √10; and 6 for `xy = 6`, which may be the equation of a curve. Of all but the first, what has
-another value is wrong.
+for √10; 6 for `xy = 6`, which may be the equation of a curve; a form that is not read and has the
+gold as one of its numbers, `3 -> 5`; and `$7m$` for 7. Of all but the first, what has another value
+is wrong.
 """
 
 import re
@@ -14,10 +15,10 @@ from dataclasses import replace
 from itertools import permutations
 
 from tasks.gym.maths import units
-from tasks.gym.maths.compare import is_curve, same
+from tasks.gym.maths.compare import is_curve, rational, same
 from tasks.gym.maths.dates import dates_in_digits
 from tasks.gym.maths.latex_terms import LatexTerm, parse_term, renamed, symbols
-from tasks.gym.maths.parse import Answer
+from tasks.gym.maths.parse import Answer, parse
 
 MAX_PARAMETERS = 3
 SENTENCE_WORDS, SHORT_SENTENCE_WORDS = 6, 4
@@ -25,12 +26,23 @@ SENTENCE_WORDS, SHORT_SENTENCE_WORDS = 6, 4
 _VERB = re.compile(
     r"(?<!\w)(?:is|are|was|were|will|would|must|can|cannot|could|has|have|does|do|any|every)(?!\w)"
 )
+# "3", "1/2"; a word of a sentence is none of "\\to" and "y".
+_NUMBER = re.compile(r"\d+(?:[./]\d+)*")
+_BETWEEN = re.compile(
+    r"[→⟶⟹⇒↔⇔↦∠∥|]|[-=]>|\+\s*$|\\(?:to|mid|angle|(?:long)?(?:left)?(?:Right|right)arrow)(?![A-Za-z])"
+)
+"""Signs of such a form."""
+_IN_BRACES = re.compile(r"\{[^{}]*\}")
+_A_WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2}")
+_BEFORE_UNIT = re.compile(r"(\d+(?:[.,]\d+)*)([gmshlLJNWVK])")
 SENTENCE = "the gold is a sentence"
 DIGITS = "the answer has the first digits of the gold, and dots"
 YEAR = "the gold is the year of the date"
 DATE = "day and month of a date in digits may be changed"
 PRODUCT = "the gold is an equation, or what the problem calls a product"
 EXCLAMATION = "the answer ends in !, which is a factorial or ends its sentence"
+PART = "the gold is one number of a form that is not read"
+LETTER = "the gold is the number before a letter, which is a factor or a unit"
 IDENTITY = "the gold is an identity, of which a task has several"
 THINGS = "the gold calls things otherwise than the problem"
 CONDITIONS = "the gold has conditions in words on its parameters"
@@ -50,6 +62,12 @@ def undecided(gold: Answer, other: Answer, question: str) -> str:
         return IDENTITY
     if date := _open_date(gold, other):
         return date
+    if (
+        gold.kind == "value"
+        and rational(gold.term) is not None
+        and (_is_part(gold, other) or _is_coefficient(gold, other))
+    ):
+        return LETTER if other.kind == "value" else PART
     if question and _calls_things_otherwise(gold, other, question.casefold()):
         return THINGS
     return CONDITIONS if _has_other_parameters(gold, other) else ""
@@ -79,6 +97,22 @@ def _is_sentence(gold: Answer) -> bool:
     words = gold.text.split()
     least = SHORT_SENTENCE_WORDS if _VERB.search(gold.text) else SENTENCE_WORDS
     return len(words) >= least
+
+
+def _is_part(gold: Answer, other: Answer) -> bool:
+    """Say whether the gold is a number of an answer of signs, `3 -> 5`, which is not read."""
+    outside = _IN_BRACES.sub("", other.text)  # not the sign of \\lim_{n \\to \\infty}
+    if other.kind != "remainder" and (
+        other.readable or _A_WORD.search(outside) or not _BETWEEN.search(outside)
+    ):
+        return False
+    return any(same(gold, parse(number)) for number in _NUMBER.findall(other.text))
+
+
+def _is_coefficient(gold: Answer, other: Answer) -> bool:
+    """Say whether the gold is 7 and the answer `$7m$`, if m is no unit of the problem."""
+    match = _BEFORE_UNIT.fullmatch(other.text)
+    return match is not None and other.kind == "value" and same(gold, parse(match[1])) is True
 
 
 def _open_date(gold: Answer, other: Answer) -> str:

@@ -4,7 +4,6 @@ import math
 import re
 
 PERCENT = frozenset({"%"})
-DOZEN = frozenset({"dozen"})
 DEGREE = frozenset({"degree"})
 RADIAN = frozenset({"radian"})
 _SCALE_WORDS = {
@@ -167,6 +166,14 @@ CURRENCY = (
     "|".join(sorted(map(re.escape, CODES), key=len, reverse=True)) + rf"|Rp\.|[{CURRENCY_SIGNS}]"
 )
 """Source of a pattern: a currency's code or sign."""
+COUNTS = {"dozen": 12, "gross": 144}
+_COUNT_WORDS = {
+    "dozen": "dozen lusin dosena dosenang dúzia dúzias docena docenas douzaine douzaines dutzend "
+    "โหล 打 tá",
+    "gross": "gross กุรุส",
+}
+_COUNT_NAMES = {word: name for name, words in _COUNT_WORDS.items() for word in words.split()}
+"""Words that count by the dozen and by the gross, and their numbers in `COUNTS`."""
 _IGNORED = frozenset({"a", "an", "the", "of", "per", "each", "in", "is", "are"})
 # "m^2", "cm3", "m^{2}".
 _POWER = re.compile(r"([^\W\d_]+)\s?\^?\s?\{?([23])\}?")
@@ -181,8 +188,17 @@ def unit(text: str) -> frozenset[str]:
     text = _SQUARE.sub(lambda m: f"{m[2]}^{3 if m[1][0] == 'c' else 2}", text)
     powers = {f"{_name(word)}^{power}" for word, power in _POWER.findall(text)}
     words = re.findall(rf"{_WORD}|[°%${CURRENCY_SIGNS}]", _POWER.sub(" ", text))
-    names = {_name(word) for word in words if word not in _SCALES}
+    names = {_COUNT_NAMES.get(word) or _name(word) for word in words if word not in _SCALES}
     return frozenset(powers | names - _IGNORED)
+
+
+def counts_in(text: str) -> frozenset[str]:
+    """Return the names of `COUNTS` that a text, in lower case, counts in."""
+    return frozenset(
+        name
+        for word, name in _COUNT_NAMES.items()
+        if re.search(rf"(?<![^\W\d_]){word}" if word[0] < "\u0e00" else word, text)
+    )
 
 
 def scale(text: str) -> int:

@@ -26,6 +26,7 @@ from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
+from tasks.gym.maths.times import time_in
 from tasks.gym.maths.undecided import (
     DIGITS,
     EXCLAMATION,
@@ -55,7 +56,8 @@ MAX_VALUE = 200
 
 # "\frac", "x^2", "a_1", "|x|".
 _FORMULA = re.compile(r"\\[A-Za-z]|[\^_|]")
-# "48g" is a weight where the gold is a number; elsewhere 48 times g.
+# "48g" is a weight where the gold is a number; elsewhere, and in the formula "$48g$" unless the
+# problem has that unit, 48 times g.
 _TIGHT_UNIT = re.compile(r"^(\$?\d+(?:[.,]\d+)*)([gmshlLJNWVK])(\$?\.?)$")
 _WORK = re.compile(
     r"\\(?:i*int|sum|prod|lim|oint|(?:d|t)?frac\s*\{\s*(?:\\partial|d)\s*\}\s*\{\s*(?:\\partial|d))(?![A-Za-z])"
@@ -120,7 +122,6 @@ def _check(
     answer = form.plain(without_container(visible(answer)), gold.value)
     gold = gold.model_copy(update={"value": form.plain(gold.value, gold.value)})
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
-    is_number = _is_number(whole)
     ours = form.read(whole, whole)
     places = list(locate(answer, language))
     if gold.unit:
@@ -142,10 +143,7 @@ def _check(
     if not 1 <= len(places) <= MAX_CANDIDATES:
         reason = "several_answers" if places else "no_answer"
         return scored(0.0, reason, f"gold {_excerpt(ours)}; {len(places)} answers found")
-    if is_number:
-        texts = [form.in_full(place.text, gold.value) for place in places]
-        texts = [_TIGHT_UNIT.sub(r"\1 \2\3", text) for text in texts]
-        places = [replace(place, text=text) for place, text in zip(places, texts, strict=True)]
+    places = [_as_gold(place, language, form, gold.value, whole, ours) for place in places]
     answers = [(place, form.read(_read(place, whole, language), whole)) for place in places]
     budget = _Budget(BUDGET_S)
     compare = partial(_compare, budget=budget, tolerance=allowed)
@@ -167,6 +165,20 @@ def _check(
     if False in verdicts:
         return scored(0.0, "several_answers" if len(answers) > 1 else "wrong", detail)
     return abstain("undecided" if ours.readable else "gold_unreadable", detail)
+
+
+def _as_gold(
+    place: Place, language: str, form: AnswerForm, gold: str, whole: Answer, ours: Answer
+) -> Place:
+    """Write a place as a gold that is a number or a time wants it read."""
+    if ours.kind == "clock":
+        return replace(place, text=time_in(place.sentence) or place.text)
+    if not _is_number(whole):
+        return place
+    text = form.in_full(place.text, gold, language)
+    if "$" not in text or form.measures(text):
+        text = _TIGHT_UNIT.sub(r"\1 \2\3", text)
+    return replace(place, text=text)
 
 
 def _compared(

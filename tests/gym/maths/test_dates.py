@@ -84,3 +84,37 @@ def test_a_full_date_states_the_year_that_a_question_asks_for() -> None:
     assert None is score("1969", "It landed on July 20, 1969.", "en")
     assert 0.0 == score("20", "It landed on July 20, 1969.", "en", "When did it land?")
     assert 0.0 == score("1969", "It was not on July 20, 1969.", "en", "When did it land?")
+
+
+@for_each(
+    ("gold", "response", "language", "right"),
+    [
+        ("7:00 PM", r"\boxed{7 p.m.}", "en", 1.0),
+        ("7:00 PM", "The train leaves at 7 p.m.", "en", 1.0),
+        ("7:00 PM", r"\boxed{19:00}", "en", 1.0),
+        ("19:00", "The answer is 7:00 PM.", "en", 1.0),
+        ("7 pm", r"\boxed{19:00}", "en", 1.0),
+        ("7 pm", r"\boxed{7}", "en", 1.0),
+        ("7 pm", r"\boxed{7 am}", "en", 0.0),
+        ("19:00", r"\boxed{7:00}", "en", 0.0),
+        ("19:00", r"\boxed{7:00 AM}", "en", 0.0),
+        ("7:05 PM", r"\boxed{7 PM}", "en", 0.0),
+        ("12:00 AM", r"\boxed{0:00}", "en", 1.0),
+        ("12:30 PM", r"\boxed{12:30 AM}", "en", 0.0),
+        ("19:30", "Jawabannya adalah pukul 19.30.", "id", 1.0),
+        ("19:30", "Jawabannya adalah pukul 7.30 malam.", "id", 1.0),
+        ("19:30", "Jawabannya adalah pukul 7.30 pagi.", "id", 0.0),
+        ("19:30", r"\boxed{19h30}", "pt", 1.0),
+        ("19:30", "คำตอบคือ 19.30 น.", "th", 1.0),
+        ("19:30", "答案是下午7点30分。", "zh", 1.0),
+        ("19:30", "答案是上午7点30分。", "zh", 0.0),
+        ("19:30", "Die Antwort ist 19.30 Uhr.", "de", 1.0),
+        ("19:30", "From 18:00 to 19:30 she reads.", "en", 0.0),
+        ("7", r"\boxed{7 p.m.}", "en", 1.0),
+        ("1:2", r"\boxed{2:4}", "en", 1.0),
+    ],
+)
+def test_a_time_of_the_day_has_several_forms(
+    gold: str, response: str, language: str, right: float
+) -> None:
+    assert right == score(gold, response, language, "When?")

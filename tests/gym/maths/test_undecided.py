@@ -221,6 +221,14 @@ def test_a_product_of_unknowns_is_a_name_only_where_the_problem_asks_for_it(
         ("1.5", "1.5k", "How many?", 0.0),
         ("300", "300K", "What is the temperature in kelvin?", 1.0),
         ("300000", "300K", "What is the temperature in kelvin?", 0.0),
+        ("1500000", r"\$1.5M", "How much?", 1.0),
+        ("1500000", "1.5M people", "How many?", 1.0),
+        ("1.5", "1.5M people", "How many?", 0.0),
+        ("1.5", r"\$1.5M", "How much?", 0.0),
+        ("432", "3 gross", "How many?", 1.0),
+        ("3", "3 gross", "How many gross are there?", 1.0),
+        ("500", r"\$500 gross", "How much?", 1.0),
+        ("3", "3 lusin", "Berapa lusin telur?", 1.0),
         ("1500", "1.5k", "What is $f(k)$?", 0.0),
         ("3k", "3k", "What is it?", 1.0),
         ("36", "three dozen eggs", "How many?", 1.0),
@@ -346,3 +354,36 @@ def test_a_date_of_which_the_gold_is_the_year_is_an_abstention(
     response: str, gold: str, score: float | None
 ) -> None:
     assert score == verdict_on(response, gold).score
+
+
+@for_each(
+    ("response", "gold", "question", "score"),
+    [
+        ("The answer is 3 -> 5.", "3", "?", None),
+        ("The answer is 3 → 5.", "5", "?", None),
+        ("The answer is 3 → 5.", "4", "?", 0.0),
+        ("\\boxed{3 \\to 5}", "3", "?", None),
+        ("The answer is 3∠30°.", "3", "?", None),
+        ("\\boxed{3 | 5}", "3", "?", None),
+        ("\\boxed{3 | 5}", "8", "?", 0.0),
+        ("So it is\n3+", "3", "?", None),
+        ("The answer is 3 + y apples.", "3", "?", 0.0),
+        ("A resposta é 3 • y.", "3", "?", 0.0),
+        ("The answer is 3 R 2.", "3", "?", None),
+        ("The answer is 3 R 2.", "4", "?", 0.0),
+        ("The answer is $7m$.", "7", "?", None),
+        ("\\boxed{$2g$}", "2", "?", None),
+        ("\\boxed{$2g$}", "3", "?", 0.0),
+        ("The answer is $7m$.", "7", "A rope of 12 m loses 5 m. How long is it?", 1.0),
+        ("The answer is $7m$.", "7", "A rope of 12 metres loses 5. How long is it?", 1.0),
+        ("\\boxed{7m}", "7", "How long is it?", 1.0),
+        ("So, 5 → the answer is 5.", "5", "?", 1.0),
+        ("| Total | 5 |", "5", "?", 1.0),
+        ("The answer is **5** apples.", "5", "?", 1.0),
+        ("The answer is 5 - a nice number.", "5", "?", 1.0),
+    ],
+)
+def test_a_number_beside_a_sign_that_is_not_read_is_an_abstention(
+    response: str, gold: str, question: str, score: float | None
+) -> None:
+    assert score == verdict_on(response, gold, question).score
