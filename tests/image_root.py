@@ -13,6 +13,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.processes import run_process
+
 ROOT = Path(__file__).parents[1]
 BASE = re.compile(r"python:3\.11\.\d+-slim-bookworm")
 DEBIAN = "python3,python3-dev,python3-pip,python-is-python3,ca-certificates"
@@ -92,14 +94,10 @@ class Image:
         script = " && ".join(
             [f"mount -t proc proc {self.root}/proc", *mounts, f"exec {shlex.join(inside)}"]
         )
-        done = subprocess.run(
+        done = run_process(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script],
-            capture_output=True,
-            text=True,
             timeout=timeout_s,
-            check=False,
         )
-        assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
         return done.stdout
 
     def _filled(self, text: str) -> str:

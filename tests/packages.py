@@ -1,7 +1,6 @@
 """What pyflyte sends to a cluster, by either of its two commands."""
 
 import os
-import subprocess
 import sys
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from google.protobuf.json_format import MessageToDict
 
 from tests.admin import Registered, recording_admin
 from tests.compiler import Platform
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[1]
 PROJECT, DOMAIN, VERSION = "eachprompt", "development", "0.1.0"
@@ -99,13 +99,4 @@ def _with_quick_pigz(folder: Path) -> Path:
 
 def _pyflyte(command: list[str | Path], folder: Path, variables: Mapping[str, str]) -> None:
     pyflyte = Path(sys.executable).with_name("pyflyte")
-    environment = os.environ | {"HOME": str(folder)} | variables
-    done = subprocess.run(
-        [pyflyte, *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    run_process([pyflyte, *command], cwd=folder, variables={"HOME": str(folder)} | dict(variables))

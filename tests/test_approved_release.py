@@ -1,7 +1,5 @@
 """A whole run whose settings ask for a second person: released by another key, and proved so."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tasks.provenance.lineage.signatures.dsse import fingerprint, public_pem, signer_of
 from tests import tiny_chain
+from tests.processes import run_process
 
 NAMES = ("run", "ann")
 
@@ -32,18 +31,15 @@ def write_keys(folder: Path) -> dict[str, str]:
 
 def eachprompt(folder: Path, key: str, *arguments: str) -> tuple[int, str]:
     """Run the command with somebody's key; return its status and what it says, in one line."""
-    done = subprocess.run(
+    done = run_process(
         [Path(sys.executable).with_name("eachprompt"), *arguments],
         cwd=folder,
-        env=os.environ
-        | {
+        variables={
             "HOME": str(folder),
             "PYTHONPATH": str(Path(__file__).parents[1]),
             "EACHPROMPT_SIGNING_KEY": str(folder / f"{key}.pem"),
             "EACHPROMPT_TRUSTED_KEYS": str(folder / "keys.pub"),
         },
-        capture_output=True,
-        text=True,
         check=False,
     )
     return done.returncode, " ".join(f"{done.stdout} {done.stderr}".split())

@@ -9,7 +9,6 @@ says what stands in for Flyte and what is not tested so.
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -39,6 +38,7 @@ from tasks.store.interface import store_at
 from tests.admin import Registered, recording_admin
 from tests.cluster import DOMAIN, EXECUTION, PROJECT, Attempt, Cluster, Literals, PodError
 from tests.packages import package_into
+from tests.processes import run_process
 from tests.test_guide import checkout_into
 from tests.test_package import ADAPTED
 from tests.test_pipeline import SAMPLE_WORLD
@@ -294,17 +294,12 @@ def nights(released: Literals, store: str, stack: Stack, tmp_path_factory) -> It
         command += ["--demonstrations", "off", "--model", NAME]
         command += ["--store", store, "--inbox", f"{store}/inbox"]
         checkout = checkout_into(folder / "checkout")
-        done = subprocess.run(
+        run_process(
             command,
             cwd=checkout,
-            env=os.environ
-            | {"HOME": str(folder), "PYTHONPATH": str(checkout)}
+            variables={"HOME": str(folder), "PYTHONPATH": str(checkout)}
             | {"EACHPROMPT_SECRETS": NAMED, "EACHPROMPT_SMOKE": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert 0 == done.returncode, done.stdout[-3000:] + done.stderr[-3000:]
         own = {
             "EACHPROMPT_WEBHOOK": f"http://127.0.0.1:{chat.server_port}",
             "FLYTE_PLATFORM_URL": admin.endpoint,

@@ -19,6 +19,7 @@ from tasks.platform.command_line import run
 from tasks.training.foundation import wider
 from tests.bench import engines, rewards, rl_step
 from tests.bench.resume import command as resume
+from tests.processes import run_process
 from tests.timing import processes_s, timed
 
 # flytekit leaves the folder of a task's checkpoint to the garbage collector, which warns. It runs
@@ -476,17 +477,13 @@ def test_the_command_refuses_120_wrong_inputs_in_a_line_each_before_a_library_is
     ]
     assert len(typed) >= 120
 
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", TYPE_ALL],
-        input=json.dumps([words for words, _ in typed]),
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PYTHONPATH": str(ROOT)},
+        input=json.dumps([words for words, _ in typed]),
     )
 
-    assert 0 == done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
     answers, heavy = json.loads(done.stdout)
     assert [] == heavy
     for (words, text), (code, said) in zip(typed, answers, strict=True):

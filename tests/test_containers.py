@@ -21,6 +21,7 @@ from containers.stack import AUTH_CACHE_S, BUCKETS, GRANTS, Stack, environment_o
 from tasks.platform import cache_version, resources
 from tasks.platform.source import lock_files
 from tasks.provenance.lineage.builder import agrees
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[1]
 MAKEFILES = (
@@ -254,13 +255,10 @@ def test_no_service_of_the_stack_inherits_the_identity_of_whoever_starts_it(tmp_
 
 def in_a_container(service: str, **variables: str) -> str:
     """Run the program of compose.yaml that gives the identities their rights in a service."""
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, ROOT / "containers" / "stack.py", service],
         env={"PATH": os.environ["PATH"], **variables}
         | {f"{who.upper()}_PASSWORD": f"{who}-secret" for who in GRANTS},
-        capture_output=True,
-        text=True,
-        check=True,
     )
     return done.stdout
 

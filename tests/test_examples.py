@@ -1,7 +1,6 @@
 """Settings to start from are read, and the tables of the tutorial become a model."""
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import yaml
 
 from data_schemas import presets
 from data_schemas.settings import PipelineSettings
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "workflows" / "examples"
@@ -33,15 +33,13 @@ def run(folder: Path, **settings: object) -> subprocess.CompletedProcess[str]:
     mine = folder / "mine.yaml"
     mine.write_text(yaml.safe_dump({"parent": str(SHOP), **SHORT, **settings}))
     (folder / "tmp").mkdir(exist_ok=True)
-    return subprocess.run(
+    return run_process(
         [
             *(sys.executable, "-m", "tasks.platform.console", "run"),
             *("--settings", str(mine), "--store", str(folder / "runs")),
         ],
         cwd=ROOT,
-        env=os.environ | {"HOME": str(folder), "TMPDIR": str(folder / "tmp"), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
+        variables={"HOME": str(folder), "TMPDIR": str(folder / "tmp"), "COLUMNS": "120"},
         check=False,
     )
 

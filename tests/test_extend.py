@@ -36,6 +36,7 @@ from tasks.gym.table import is_signed, score_batch
 from tasks.models.model_folder import SHIPPED, check_model_folder, with_code
 from tasks.plugins import load, pin
 from tests.algorithms.signals import signal_of, terms_of
+from tests.processes import run_process
 from tests.tables import for_each
 
 ROOT = Path(__file__).parents[1]
@@ -248,9 +249,7 @@ def start(folder: Path) -> subprocess.CompletedProcess[str]:
     command += [ROOT / "workflows" / "post_training.py", "post_training"]
     command += ["--settings", "small.yaml", "--store", folder / "runs"]
     environment = os.environ | {"HOME": str(folder), "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return run_process(command, cwd=folder, env=environment, check=False)
 
 
 @pytest.mark.slow

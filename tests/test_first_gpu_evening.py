@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from data_schemas import presets
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = json.loads((ROOT / "docs" / "first_gpu_evening.ipynb").read_text())
@@ -29,18 +29,13 @@ FEW = {
 def run(folder: Path, cells: list[str], **variables: str) -> str:
     """Run cells as one program in a folder, and return what they print."""
     (folder / "tmp").mkdir()
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", "\n\n".join(cells)],
         cwd=folder,
-        env=os.environ
-        | {"HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)}
+        variables={"HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)}
         | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         | variables,
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert 0 == done.returncode, done.stdout + done.stderr
     return done.stdout
 
 

@@ -4,9 +4,7 @@ On this machine, without a backend of Flyte 2. Both generations have a home and 
 """
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from tasks.provenance.audit.walk import audit
 from tasks.provenance.lineage.lookup import Lookup
 from tasks.provenance.lineage.statements import chain
 from tests import tiny_chain
+from tests.processes import run_process
 from tests.test_layout import ROOT
 
 pytestmark = [pytest.mark.flyte2, pytest.mark.timeout(1200)]
@@ -29,13 +28,8 @@ def run(command: Path, home: Path, *arguments: object, **variables: str) -> str:
     """Run one command in a home of its own, and return what it printed."""
     home.mkdir(exist_ok=True)
     own = {"HOME": str(home), "PYTHONPATH": str(ROOT), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [command, *map(str, arguments)],
-        env=os.environ | NEVER | own | variables,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_process(
+        [command, *map(str, arguments)], cwd=ROOT, variables=NEVER | own | variables, check=False
     )
     assert not done.returncode, done.stdout + done.stderr
     return done.stdout + done.stderr

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from tasks.platform import environment, resources
 from tests.admin import recording_admin
 from tests.compiler import Platform, check_resources
 from tests.packages import ROOT
+from tests.processes import run_process
 
 CLUSTER = ROOT / "containers" / "cluster"
 GUIDE = (ROOT / "containers" / "FLYTE.md").read_text()
@@ -141,16 +141,14 @@ def carry_out(lines: str, folder: Path, variables: Mapping[str, str]):
         own = {name: one for name, one in os.environ.items() if not name.startswith("EACHPROMPT_")}
         path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), own["PATH"]])
         checkout = checkout_into(folder / "checkout")
-        done = subprocess.run(
+        done = run_process(
             ["bash", "-Eeuo", "pipefail"],
-            input=f"trap 'echo \"does not hold: $BASH_COMMAND\" >&2' ERR\n{lines}",
             cwd=checkout,
             env=own
             | {"PATH": path, "HOME": str(folder), "FLYTECTL_CONFIG": str(config)}
             | {"PYTHONPATH": str(checkout)}
             | variables,
-            capture_output=True,
-            text=True,
+            input=f"trap 'echo \"does not hold: $BASH_COMMAND\" >&2' ERR\n{lines}",
             check=False,
         )
     assert 0 == done.returncode, lines + done.stdout[-3000:] + done.stderr[-3000:]
@@ -265,9 +263,7 @@ def test_alerts_are_of_the_namespace_of_the_guide_and_say_what_to_do():
 @pytest.mark.skipif(not shutil.which("promtool"), reason="Debian's package prometheus has promtool")
 def test_every_alert_fires_in_prometheus_on_its_cause_alone():
     cases = ROOT / "tests" / "alerts.promtool.yaml"
-    done = subprocess.run(
-        ["promtool", "test", "rules", str(cases)], check=False, capture_output=True, text=True
-    )
+    done = run_process(["promtool", "test", "rules", str(cases)], check=False)
     (group,) = yaml.safe_load((ROOT / "containers" / "alerts.yaml").read_text())["groups"]
     fired = {
         check["alertname"]

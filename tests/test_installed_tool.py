@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from data_schemas.reports import SLICE_KINDS
+from tests.processes import run_process
 from tests.test_documented_commands import commands
 
 ROOT = Path(__file__).parents[1]
@@ -87,12 +88,10 @@ def home(tmp_path_factory) -> Path:
     """An empty home into which the tool is installed; the cache of packages is the caller's."""
     home = tmp_path_factory.mktemp("home")
     cache = subprocess.run([UV, "cache", "dir"], capture_output=True, text=True, check=True)
-    done = subprocess.run(
+    done = run_process(
         [*(UV, "tool", "install", ROOT, "-c", LOCK), "--python", sys.executable],
         cwd=home,
         env=own(home) | {"UV_CACHE_DIR": cache.stdout.strip()},
-        capture_output=True,
-        text=True,
         check=False,
     )
     if done.returncode and any(text in done.stderr for text in GONE):
@@ -133,9 +132,7 @@ def tool_python(home: Path) -> Path:
 
 
 def test_the_tool_has_the_versions_of_its_lock(home):
-    printed = subprocess.run(
-        [tool_python(home), "-I", "-c", VERSIONS], capture_output=True, text=True, check=True
-    ).stdout
+    printed = run_process([tool_python(home), "-I", "-c", VERSIONS]).stdout
     installed = {re.sub(r"[-_.]+", "-", name).lower(): v for name, v in json.loads(printed).items()}
     locked = dict(re.findall(r"^([a-z0-9.-]+)==([^ ;\\]+)", LOCK.read_text(), re.MULTILINE))
 
@@ -152,17 +149,13 @@ def test_the_tool_has_the_versions_of_its_lock(home):
 
 def test_every_documented_command_resolves_in_an_empty_folder(home, tmp_path):
     lines = [line for line in commands() if line.startswith("eachprompt ")]
-    done = subprocess.run(
+    done = run_process(
         [tool_python(home), "-I", ROOT / "tests" / "documented.py"],
         cwd=tmp_path,
         env=own(home),
         input=json.dumps(lines),
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
-    assert 0 == done.returncode, done.stderr
     assert {} == json.loads(done.stdout)
 
 

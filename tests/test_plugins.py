@@ -19,7 +19,7 @@ from data_schemas.artifacts import Context, Execution, StoreRef
 from data_schemas.references import ObjectReference, is_reference
 from data_schemas.rl_settings import AdvantageSettings, LossSettings, RewardSettings
 from data_schemas.rollouts import ScoringRequest
-from data_schemas.rows import Domain, Message, Problem, QuarantinedItem, Role
+from data_schemas.rows import Domain, Problem, QuarantinedItem
 from data_schemas.settings import CurationSettings, PipelineSettings, Source
 from tasks.algorithms.advantages.protocol import Advantage
 from tasks.algorithms.advantages.table import ADVANTAGES, estimate
@@ -38,19 +38,17 @@ from tasks.rl.objective import UpdateLoss
 from tasks.rl.phase import state_folder
 from tasks.settings.fit import require_fit, settle
 from tests.algorithms.signals import signal_of
+from tests.records import problem_of
 
 
 def problem(verifier: str, gold: object = None) -> Problem:
     """A problem whose answer is this gold."""
-    return Problem(
+    return problem_of(
+        "question",
+        json.dumps(gold or {}),
         id=f"test/{verifier.partition('@')[0]}",
         domain=Domain.GENERAL,
-        language="en",
-        messages=(Message(role=Role.USER, content="question"),),
         verifier=verifier,
-        answer=json.dumps(gold or {}),
-        source="test",
-        source_row="0",
     )
 
 

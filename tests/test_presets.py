@@ -15,6 +15,7 @@ from flytekit.clis.sdk_in_container.pyflyte import main
 from data_schemas import presets
 from data_schemas.rows import Domain
 from data_schemas.settings import PipelineSettings, RetrainSettings
+from tests.processes import run_process
 from tests.tables import for_each
 
 ROOT = Path(__file__).parents[1]
@@ -122,14 +123,7 @@ def run(folder: Path, given: str) -> subprocess.CompletedProcess[str]:
     (folder / "shown.py").write_text(SHOW)
     command = [Path(sys.executable).with_name("pyflyte"), "run", "shown.py", "shown"]
     environment = os.environ | {"HOME": str(folder), "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [*command, "--settings", given],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_process([*command, "--settings", given], cwd=folder, env=environment, check=False)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -25,6 +24,7 @@ from tasks.platform.source import commit
 from tasks.stages.evaluation import evaluate_all
 from tests.compiler import Platform, compile_workflow
 from tests.packages import ROOT, pod
+from tests.processes import run_process
 
 pytestmark = pytest.mark.slow  # two starts of Python for each; test_package.py is of every day
 VARIABLES = {
@@ -56,15 +56,9 @@ MODEL = CheckpointRef(uri="s3://b/model", digest="0", statement="1")
 def process(arguments, variables):
     """Run Python without any variable of this project but the given ones."""
     own = {name: one for name, one in os.environ.items() if not name.startswith("EACHPROMPT_")}
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=own | {"PYTHONPATH": str(ROOT)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
+    run_process(
+        [sys.executable, *arguments], cwd=ROOT, env=own | {"PYTHONPATH": str(ROOT)} | variables
     )
-    assert 0 == done.returncode, done.stderr
 
 
 def read(path):

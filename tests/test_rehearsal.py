@@ -22,6 +22,7 @@ from containers.stack import GRANTS, PODS
 from tasks.errors import DataError
 from tasks.provenance.lineage.connection import connect
 from tests.packages import ROOT
+from tests.processes import run_process
 from tests.test_guide import COMMANDS, STEPS, carry_out, script
 from tests.test_pipeline import SAMPLE_WORLD
 
@@ -84,15 +85,11 @@ def test_every_line_of_the_guide_holds_on_the_stack(stack, tmp_path, monkeypatch
     store = f"s3://eachprompt/{name}/smoke"
 
     def run(who: str, *words: str) -> str:
-        done = subprocess.run(
+        done = run_process(
             [pyflyte, "run", *words, "--store", store],
             cwd=ROOT,
-            env=os.environ | own | stack.access.variables(who),
-            capture_output=True,
-            text=True,
-            check=False,
+            variables=own | stack.access.variables(who),
         )
-        assert 0 == done.returncode, f"{who}: {words[:2]}: {done.stdout}{done.stderr}"[-4000:]
         return done.stdout
 
     small = SAMPLE_WORLD | {"release": SAMPLE_WORLD["release"] | {"name": name}}

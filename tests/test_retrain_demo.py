@@ -3,9 +3,7 @@
 Once in a folder, and once in S3 with MLflow behind a server, as on a cluster.
 """
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from moto.server import ThreadedMotoServer
 
 from tasks.store.interface import store_at
 from tests.buckets import use_test_account
+from tests.processes import run_process
 
 pytestmark = [pytest.mark.story, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).parents[1]
@@ -52,16 +51,10 @@ def test_two_good_nights_are_promoted_and_people_are_asked_about_two_bad_ones(
         "--store",
         store,
     ]
-    done = subprocess.run(
-        [pyflyte, *command],
-        cwd=ROOT,
-        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_process(
+        [pyflyte, *command], cwd=ROOT, variables={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
     )
 
-    assert done.returncode == 0, done.stderr[-3000:]
     said = re.findall(r"^(Promoted|Refused|Not retrained): (.*)$", done.stdout, re.MULTILINE)
     assert ["Promoted", "Promoted", *["Not retrained"] * 3] == [decision for decision, _ in said]
     poisoned, bad, nothing = (reason for _, reason in said[2:])

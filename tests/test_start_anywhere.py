@@ -56,6 +56,7 @@ from tasks.stages.merge import merge
 from tasks.stages.rl import rl
 from tasks.stages.sft import has_epochs, keep_model, sft
 from tasks.store.interface import store_at
+from tests.records import filled, problem_of
 from workflows.post_training import general_tuning
 
 EXECUTION = Execution(id="exec-1", started=1000.0)
@@ -264,31 +265,19 @@ def test_a_registered_parent_without_a_version_is_refused_before_anything_runs()
 
 
 def demonstration(number: int, parent: Parent) -> Demonstration:
-    return Demonstration(
+    return filled(
+        Demonstration,
         id=f"d{number}",
         parent=parent,
-        domain=Domain.MATHS,
-        language="en",
         messages=(Message(role=Role.USER, content=f"What is {number} + 1?"),),
         response=str(number + 1),
-        source="hand",
-        source_row="0" * 64,
     )
 
 
 @pytest.mark.slow
 def test_a_general_fine_tuning_after_rl_learns_from_both_parents_rows_and_is_evaluated(store, base):
     rows = [demonstration(n, MERGED[n % 2]) for n in range(8)]
-    question = Problem(
-        id="p",
-        domain=Domain.MATHS,
-        language="en",
-        messages=rows[0].messages,
-        verifier="final_answer",
-        answer='{"value":"1"}',
-        source="hand",
-        source_row="0" * 64,
-    )
+    question = problem_of(rows[0].messages, '{"value":"1"}', id="p")
     with stage("curate", CurationSettings(), Context(store, EXECUTION), "code") as record:
         with record.output("curated") as out:
             write_table(out / DEMONSTRATIONS, Demonstration, rows)

@@ -1,9 +1,7 @@
 """A choice is added by a file and a line: the names, the listing, the check and its use know it."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 import yaml
 
 import tasks
+from tests.processes import run_process
 
 ROOT = Path(tasks.__file__).parents[1]
 LOSS = '''"""GRPO with one width."""
@@ -190,15 +189,13 @@ def test_a_pipeline_runs_with_four_added_choices(tmp_path):
     }
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(settings))
 
-    done = subprocess.run(
+    done = run_process(
         [
             *(sys.executable, "-m", "tasks.platform.console", "run"),
             *("--settings", "mine.yaml", "--store", "runs"),
         ],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
+        variables={"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)},
         check=False,
     )
 
@@ -235,13 +232,7 @@ def copy(folder: Path) -> None:
 
 
 def last_line(folder: Path, program: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_process(
+        [sys.executable, "-c", program], cwd=folder, variables={"PYTHONPATH": str(folder)}
     )
-    assert 0 == done.returncode, done.stderr[-2000:]
     return done.stdout.splitlines()[-1]

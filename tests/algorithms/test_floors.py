@@ -2,35 +2,23 @@
 
 from data_schemas.reports import Comparison, EchoScore, EvaluationReport, SuiteScore
 from tasks.algorithms.floors import at_floor, floor_sentence, overall_gain, overall_score
+from tests.records import filled, suite_score
 
 
 def suite(name: str, accuracy: float, problems: int) -> SuiteScore:
-    return SuiteScore(
-        suite=name,
-        problems=problems,
-        samples=4,
-        accuracy=accuracy,
-        low=accuracy - 0.05,
-        high=accuracy + 0.05,
-        score=accuracy,
-        pass_at_k=accuracy,
-        abstained=0,
-    )
+    return suite_score(accuracy, suite=name, problems=problems)
 
 
 def report(low: float | None) -> EvaluationReport:
     """Maths with 0.4 on 100 problems, choice with 0.5 on 300; the text of choice earns 0.48."""
-    return EvaluationReport(
+    return filled(
+        EvaluationReport,
         model="rl/two",
-        checkpoint="0",
         suites=(
             suite("all", 0.475, 400),
             suite("domain:maths", 0.4, 100),
             suite("domain:choice", 0.5, 300),
         ),
-        truncated_share=0.0,
-        mean_response_tokens=1.0,
-        mean_entropy_nats=None,
         echoes=(
             EchoScore(
                 suite="domain:choice",

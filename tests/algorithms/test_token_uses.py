@@ -1,27 +1,19 @@
 """What tokens count as accepted."""
 
 from data_schemas.ledgers import GroupOutcome, LedgerRow
-from data_schemas.rows import Domain
 from tasks.algorithms.token_uses import accepted_tokens
+from tests.records import filled
 
 
 def test_what_is_stale_flat_taught_or_unscored_is_not_accepted():
     def row(outcome, *, stale=0, **changes):
-        return LedgerRow(
-            step=1,
-            round=0,
-            problem_id="p",
-            domain=Domain.MATHS,
+        return filled(
+            LedgerRow,
             outcome=outcome,
-            rollouts=2,
             prompt_tokens=2,
-            draft_tokens=0,
-            saved_tokens=0,
             solved=0,
-            abstained=0,
             mean_score=0.0,
             advantage_mass=0.0,
-            pass_rate_change=0.0,
             stale_tokens=stale,
             tokens_by_version=((0, 40),),
             **{"generated_tokens": 40, "trained_tokens": 30} | changes,

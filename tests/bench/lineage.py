@@ -33,6 +33,7 @@ from tasks.provenance.rows.influence import trace_model, trace_rows
 from tasks.store.files import canonical_json, sha256_bytes
 from tasks.store.manifest import MANIFEST, folder_manifest
 from tests.bench.audit import build_object, measure_audit
+from tests.records import filled
 
 _ROLLOUTS = 8
 Timed = tuple[str, float, float]
@@ -177,7 +178,8 @@ def _commit(
 ) -> dict[str, Input]:
     """Write the objects and the statement of a stage, without syncing the disk."""
     made = [_object(store, stage, role, inputs, tables) for role, tables in outputs.items()]
-    statement = Statement(
+    statement = filled(
+        Statement,
         stage=stage,
         settings=canonical_json(ReleaseSettings()).decode(),
         code=("0" * 64,),

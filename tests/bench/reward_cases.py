@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from tasks.store.files import canonical_json
+from tests.records import problem_of
 
 DATA = "EACHPROMPT_DATA"
 """Folder of public data: <set>/<file>."""
@@ -121,13 +122,11 @@ def _code(source: random.Random, right: bool) -> tuple[object, str]:
 
 
 def _problem(key: str, verifier: str, gold: object) -> Problem:
-    return Problem(
+    return problem_of(
+        "question",
+        canonical_json(gold).decode(),
         id=f"bench/{key}",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content="question"),),
         verifier=verifier,
-        answer=canonical_json(gold).decode(),
         source="bench",
         source_row="bench",
     )

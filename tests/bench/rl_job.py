@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from data_schemas.rollouts import ResponseScore, ScoringRequest
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
+from tests.records import problem_of
 
 
 def reward(text: str) -> float:
@@ -57,20 +58,11 @@ class InlineScorer:
 def problems(count: int) -> tuple[Problem, ...]:
     """Questions of different lengths."""
     return tuple(
-        Problem(
+        problem_of(
+            " and ".join(f"{number} + {term}" for term in range(1 + number % 5)),
+            '{"value":"1"}',
             id=f"bench/{number}",
-            domain=Domain.MATHS,
-            language="en",
-            messages=(
-                Message(
-                    role=Role.USER,
-                    content=" and ".join(f"{number} + {term}" for term in range(1 + number % 5)),
-                ),
-            ),
-            verifier="final_answer",
-            answer='{"value":"1"}',
             source="bench",
-            source_row="0" * 64,
         )
         for number in range(count)
     )

@@ -5,9 +5,9 @@ import pytest
 from data_schemas.arrow import write_table
 from data_schemas.ledgers import GroupOutcome, LedgerRow
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, TIMING_FILE, StepReport, StepTiming
-from data_schemas.rows import Domain
 from tasks.errors import DataError
 from tests.bench.calibration import StepWork, calibrate, predict, read_steps
+from tests.records import filled
 
 
 def step(passes: float, tokens: float, batch: float) -> StepWork:
@@ -48,16 +48,14 @@ def test_one_step_that_was_disturbed_changes_no_prediction():
 def row(step_number: int, outcome: GroupOutcome, round_number: int) -> LedgerRow:
     counts = dict.fromkeys(("saved_tokens", "draft_tokens", "trained_tokens", "abstained"), 0)
     zeros = dict.fromkeys(("mean_score", "advantage_mass", "pass_rate_change"), 0.0)
-    return LedgerRow(
+    return filled(
+        LedgerRow,
         step=step_number,
         round=round_number,
         problem_id="a",
-        domain=Domain.MATHS,
         outcome=outcome,
-        rollouts=2,
         prompt_tokens=10,
         generated_tokens=30,
-        solved=1,
         **counts,
         **zeros,
     )

@@ -1,6 +1,5 @@
 """The benchmark: turns, ratios, and sides that do the same work."""
 
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.bench.engines import (
     training_batch,
     update_speeds,
 )
+from tests.processes import run_process
 
 LOAD = Load(prompts=2, samples=2, new_tokens=5)
 
@@ -133,15 +133,11 @@ def test_what_is_installed_here_is_compared_and_shown(model):
 def test_real_engines_are_compared_where_they_are_installed(model):
     pytest.importorskip("vllm")
     small = ["--rounds", "1", "--prompts", "2", "--samples", "2", "--tokens", "8"]
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-W", "ignore", "-m", "tests.bench.engines", *model, *small],
         cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
-    assert done.returncode == 0, done.stderr[-3000:]
     lines = done.stdout.splitlines()
     for side in ("vLLM", "generate", "Megatron fp32", "Megatron bf16"):
         assert [line for line in lines if line.strip().startswith(side)], side

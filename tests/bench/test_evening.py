@@ -5,32 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.reports import Baseline, Comparison, EvaluationReport, GateDecision, SuiteScore
+from data_schemas.reports import Baseline, Comparison, EvaluationReport, GateDecision
 from tasks.errors import DataError
 from tasks.formats.progression import write_progression
 from tests.bench.evening import ends_of, read_store
+from tests.records import filled, suite_score
 
 
 def report(model: str, accuracy: float, same_as: str = "") -> EvaluationReport:
-    suite = SuiteScore(
-        suite="all",
-        problems=40,
-        samples=1,
-        accuracy=accuracy,
-        low=accuracy - 0.1,
-        high=accuracy + 0.1,
-        score=accuracy,
-        pass_at_k=accuracy,
-        abstained=0,
-    )
-    return EvaluationReport(
+    suite = suite_score(accuracy, problems=40, samples=1, low=accuracy - 0.1, high=accuracy + 0.1)
+    return filled(
+        EvaluationReport,
         model=model,
         checkpoint=f"digest of {model}",
         same_as=same_as,
         suites=(suite,),
-        truncated_share=0.0,
         mean_response_tokens=20.0,
-        mean_entropy_nats=None,
         baselines=(Baseline(name="arithmetic", accuracy={"all": 0.15}),),
     )
 

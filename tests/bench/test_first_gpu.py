@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import re
 import signal
 import subprocess
@@ -27,6 +26,7 @@ from tests.bench.first_gpu import (
     slices_of,
 )
 from tests.bench.gpu_facts import FACTS, LIMIT_S
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tasks" / "engines" / "FIRST_GPU_HOUR.md"
@@ -227,15 +227,13 @@ def test_slices_that_run_tests_open_no_engine_that_one_gpu_refuses(tmp_path):
     other = tmp_path / "test_refused.py"
     other.write_text(REFUSED)
 
-    done = subprocess.run(
+    done = run_process(
         [
             *(sys.executable, "-m", "pytest", "-q", "-m", "engines", "-p", "no:cacheprovider"),
             *("-p", "tests.bench.one_gpu", *sorted(files), str(other)),
         ],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
+        variables={"PYTHONPATH": str(ROOT)},
         check=False,
     )
     found = json.loads(done.stdout.splitlines()[-1])

@@ -3,22 +3,12 @@
 from data_schemas.rows import Domain
 from data_schemas.samples import SampleResult
 from tests.bench.levels import by_level
+from tests.records import filled
 
 
 def answer(level, score):
-    return SampleResult(
-        problem_id="p",
-        domain=Domain.TOOL_USE,
-        language="en",
-        source="sample_wishes",
-        sample=0,
-        text="",
-        score=score,
-        reason="scored",
-        tokens=1,
-        truncated=False,
-        surprisal_nats=0.0,
-        level=level,
+    return filled(
+        SampleResult, domain=Domain.TOOL_USE, source="sample_wishes", score=score, level=level
     )
 
 

@@ -5,22 +5,22 @@ import json
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role
+from data_schemas.rows import HELD_OUT, Domain, Problem
 from tasks.curation.curate import REPORT
 from tasks.errors import DataError
 from tests.bench.set_counts import counts, main
+from tests.records import problem_of
 
 
 def problem(name, source, language):
-    return Problem(
+    return problem_of(
+        "Which?",
+        '{"value": "A"}',
         id=name,
         domain=Domain.CHOICE,
         language=language,
-        messages=(Message(role=Role.USER, content="Which?"),),
         verifier="choice",
-        answer='{"value": "A"}',
         source=source,
-        source_row="0" * 64,
     )
 
 

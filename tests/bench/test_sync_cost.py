@@ -1,7 +1,6 @@
 """The model whose weight sync is measured, and that the ways of measuring it differ."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from tasks.capacity.model_shape import shape_of
 from tasks.models.weights import Weights
 from tests.bench.sync_cost import write_narrow
+from tests.processes import run_process
 
 
 def test_the_narrow_model_has_the_tensors_of_as_many_experts_and_few_bytes(tmp_path):
@@ -27,14 +27,10 @@ def test_vllms_update_path_takes_more_of_a_tensor_than_its_loading_alone(tmp_pat
     pytest.importorskip("vllm")
     file = tmp_path / "cost.json"
     small = ["--layers", "2", "--experts", "16", "--rounds", "1", "--out", str(file)]
-    done = subprocess.run(
+    run_process(
         [sys.executable, "-W", "ignore", "-m", "tests.bench.sync_cost", *small],
         cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
-    assert done.returncode == 0, done.stderr[-3000:]
     costs = json.loads(file.read_text())["cpu_s_a_tensor"]
     assert costs["direct"]["thread"] < costs["update"]["thread"] < costs["sync"]["thread"]

@@ -2,27 +2,14 @@
 
 import pytest
 
-from data_schemas.rows import Domain
 from data_schemas.samples import SampleResult
 from tests.bench.thinking_modes import measure, thought
+from tests.records import filled
 
 
 def answer(source, text, score, tokens):
-    return SampleResult(
-        problem_id="p",
-        domain=Domain.MATHS,
-        language="en",
-        source=source,
-        sample=0,
-        text=text,
-        score=score,
-        reason="scored",
-        tokens=tokens,
-        truncated=False,
-        surprisal_nats=0.0,
-        answer=None,
-        detail="",
-        level=0,
+    return filled(
+        SampleResult, source=source, text=text, score=score, tokens=tokens, answer=None, level=0
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +13,7 @@ from data_schemas.settings import Publication
 from data_schemas.sources import RowPlace
 from tasks.curation.croissant import croissant
 from tasks.store.files import sha256_file
+from tests.processes import run_process
 from tests.test_layout import ROOT
 
 PUBLICATION = Publication(
@@ -179,12 +179,8 @@ def test_mlcroissant_finds_no_error_and_reads_the_rows(curated):
     folder, _ = curated
     published = croissant(folder, {"gsm8k": "MIT", "shop": "terms of the shop"}, PUBLICATION)
     (folder / CROISSANT).write_text(json.dumps(published))
-    done = subprocess.run(
-        [PYTHON, "-c", READ, folder / CROISSANT],
-        env={"HOME": str(folder), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=True,
+    done = run_process(
+        [PYTHON, "-c", READ, folder / CROISSANT], env={"HOME": str(folder), "PATH": "/usr/bin:/bin"}
     )
 
     # Recommended only.

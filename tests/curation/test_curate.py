@@ -38,6 +38,7 @@ from tasks.errors import DataError, TamperError
 from tasks.formats.benchmark_file import read_suites
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import sha256_bytes, sha256_file
+from tests.records import filled
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
 
@@ -463,13 +464,8 @@ def test_new_rows_for_a_model_that_exists_may_all_be_unusable(
     for name in files.values():
         (raw / name).write_bytes(b"not what the name says")
     listed = [
-        RawFile(
-            adapter=adapter,
-            uri=name,
-            sha256=sha256_file(raw / name),
-            bytes=22,
-            limit=0,
-            source=0,
+        filled(
+            RawFile, adapter=adapter, uri=name, sha256=sha256_file(raw / name), bytes=22
         ).model_dump()
         for adapter, name in files.items()
     ]

@@ -3,10 +3,8 @@
 import bz2
 import gzip
 import json
-import os
 import random
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +24,7 @@ from tasks.curation.damage import require_whole
 from tasks.curation.rows import RawRow, check_readable, num_rows, read_rows, read_units
 from tasks.errors import DataError
 from tests import tiny_chain
+from tests.processes import run_process
 
 NUM_ROWS, PLACES = 120, 50
 UNKNOWN = "damaged_file"
@@ -301,15 +300,13 @@ def test_a_curation_of_damaged_files_ends_with_1_and_a_set_of_what_is_left(tmp_p
     for place, _ in enumerate(files):
         own = tmp_path / f"{place}.yaml"
         own.write_text(json.dumps({"name": f"shelf_{place}", **mapping}))
-    done = subprocess.run(
+    done = run_process(
         [
             *(Path(sys.executable).with_name("eachprompt"), "curate", "--store", "st"),
             *("--sources", ",".join(f"{place}.yaml={name}" for place, name in enumerate(files))),
         ],
         cwd=tmp_path,
-        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
+        variables={"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
     )
 
@@ -326,15 +323,13 @@ def test_a_run_on_damaged_files_ends_with_1_behind_a_release_of_what_is_left(tmp
     with (tmp_path / "rows.jsonl").open("a") as stream:
         stream.write('{"id": "cut", "prompt": "What is 1 pl\n')
     (tmp_path / "settings.json").write_text(tiny_chain.settings(tmp_path).model_dump_json())
-    done = subprocess.run(
+    done = run_process(
         [
             *(Path(sys.executable).with_name("eachprompt"), "run"),
             *("--settings", "settings.json", "--store", "st"),
         ],
         cwd=tmp_path,
-        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
+        variables={"HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from data_schemas.settings import CurationSettings, Source
 from data_schemas.verdicts import scored
 from tasks.curation.curate import REPORT, curate
@@ -19,6 +19,7 @@ from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS
 from tasks.gym.table import score_batch
 from tasks.pages.curation import render_curation
 from tasks.pages.wording import percent
+from tests.records import problem_of
 
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
 MAPPING = """
@@ -51,15 +52,13 @@ def curated(folder: Path, base_model: Path, rows: list[dict[str, str]]) -> Path:
 
 
 def problem(number: int, verifier: str, answer: str = "{}") -> Problem:
-    return Problem(
+    return problem_of(
+        f"Ask for {number} shoes.",
+        answer,
         id=f"own/{verifier.partition('@')[0]}/{number}",
         domain=Domain.GENERAL,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"Ask for {number} shoes."),),
         verifier=verifier,
-        answer=answer,
         source="own",
-        source_row="0",
     )
 
 

@@ -15,35 +15,32 @@ from data_schemas.rows import (
     Aside,
     Demonstration,
     Domain,
-    Message,
     Parent,
     Problem,
-    Role,
 )
 from data_schemas.settings import CurationSettings
 from data_schemas.sources import RowPlace
 from tasks.curation.mixing import History, load_history, mix, replay, take_slice
 from tasks.curation.mixture import draw
 from tasks.formats.exclusions import LIST_FILE, read_list, write_list
+from tests.records import filled, problem_of
 
 SETTINGS = CurationSettings(held_out_per_suite=5)
 
 
 def problem(key, prompt="", value=7, domain=Domain.MATHS):
-    return Problem(
+    return problem_of(
+        prompt or f"What is {key}?",
+        json.dumps({"value": str(value)}),
         id=key,
         domain=domain,
-        language="en",
-        messages=(Message(role=Role.USER, content=prompt or f"What is {key}?"),),
-        verifier="final_answer",
-        answer=json.dumps({"value": str(value)}),
         source="shop",
-        source_row="0" * 64,
     )
 
 
 def shown(of, response, parent=Parent.REASONING, key=""):
-    return Demonstration(
+    return filled(
+        Demonstration,
         id=key or of.id,
         parent=parent,
         domain=of.domain,

@@ -26,6 +26,7 @@ from tasks.errors import TamperError
 from tasks.gym.degenerate import TEXTS
 from tasks.gym.table import score_batch
 from tasks.provenance.lineage.statements import load_statement
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = CurationSettings(max_prompt_tokens=300, max_response_tokens=300, held_out_per_suite=4)
@@ -222,18 +223,15 @@ def test_a_map_task_curates_the_same_set_and_is_part_of_the_chain(tmp_path: Path
     path.write_bytes(b"\n".join(map(row, range(60))))
     stages = []
     for count in ("1", "3"):
-        done = subprocess.run(
+        done = run_process(
             [
                 *(Path(sys.executable).with_name("pyflyte"), "run"),
                 *(ROOT / "workflows/curate.py", "curate", "--store", tmp_path / f"runs{count}"),
                 *("--sources", f"gsm8k={path},sample_world"),
             ],
-            env=os.environ
-            | {"EACHPROMPT_CURATION_TASKS": count}
-            | {"HOME": str(tmp_path / count), "PYTHONPATH": str(ROOT)},
             cwd=tmp_path,
-            capture_output=True,
-            text=True,
+            variables={"EACHPROMPT_CURATION_TASKS": count}
+            | {"HOME": str(tmp_path / count), "PYTHONPATH": str(ROOT)},
             check=False,
         )
         # One row is no JSON: the set without it is written, and the command says so with a 1.

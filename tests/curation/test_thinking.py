@@ -2,21 +2,19 @@
 
 import pytest
 
-from data_schemas.rows import Demonstration, Domain, Message, Parent, Role
+from data_schemas.rows import Demonstration, Domain, Message, Role
 from tasks.curation.thinking import Thinking, check_thinking, thinking_words
 from tasks.errors import DataError
+from tests.records import filled
 
 
 def taught(response: str, domain: Domain = Domain.MATHS, source: str = "gsm8k") -> Demonstration:
-    return Demonstration(
-        id="d",
-        parent=Parent.REASONING,
+    return filled(
+        Demonstration,
         domain=domain,
-        language="en",
         messages=(Message(role=Role.USER, content="?"),),
         response=response,
         source=source,
-        source_row="0" * 64,
     )
 
 

@@ -1,7 +1,6 @@
 """The default group carries tensors of a CPU, and every process has a GPU of its own."""
 
 import os
-import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from tasks.engines.process_group import (
 )
 from tasks.errors import SettingsError
 from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.processes import run_process
 
 
 def joined() -> tuple[float, timedelta]:
@@ -112,12 +112,7 @@ def test_a_world_of_one_meets_itself_without_listening_for_others():
         "assert not open_to_all, open_to_all\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "RANK"}
-    done = subprocess.run(
+    run_process(
         [sys.executable, "-c", script],
         env=environment | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-
-    assert done.returncode == 0, done.stderr[-2000:]

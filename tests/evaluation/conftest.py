@@ -2,9 +2,10 @@
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from data_schemas.samples import RequestKind, SampleResult
 from tasks.training.foundation.tokenizer import train_tokenizer
+from tests.records import filled, problem_of
 
 
 @pytest.fixture(scope="session")
@@ -18,16 +19,7 @@ def make_problem():
     """A final-answer problem whose prompt is its id."""
 
     def make(name, *, domain=Domain.MATHS, language="en", value="7"):
-        return Problem(
-            id=name,
-            domain=domain,
-            language=language,
-            messages=(Message(role=Role.USER, content=name),),
-            verifier="final_answer",
-            answer=f'{{"value":"{value}"}}',
-            source="hand",
-            source_row="0" * 64,
-        )
+        return problem_of(name, f'{{"value":"{value}"}}', id=name, domain=domain, language=language)
 
     return make
 
@@ -47,17 +39,15 @@ def make_samples():
         request=RequestKind.ORDINARY,
     ):
         return [
-            SampleResult(
+            filled(
+                SampleResult,
                 problem_id=problem_id,
                 domain=domain,
                 language=language,
-                source="hand",
                 sample=place,
-                text="",
                 score=score,
                 reason="scored" if score is not None else "timeout",
                 tokens=5,
-                truncated=False,
                 surprisal_nats=1.0,
                 answer=answers[place] if answers else None,
                 level=level,

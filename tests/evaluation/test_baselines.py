@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from tasks.evaluation.baselines import measure
+from tests.records import problem_of
 
 
 def choice(number: int, prompt: str, answer: str, source: str = "shop") -> Problem:
@@ -24,16 +25,7 @@ def sums(number: int, prompt: str, value: str) -> Problem:
 def problem(
     name: str, prompt: str, verifier: str, answer: str, domain: Domain, source: str
 ) -> Problem:
-    return Problem(
-        id=name,
-        domain=domain,
-        language="en",
-        messages=(Message(role=Role.USER, content=prompt),),
-        verifier=verifier,
-        answer=answer,
-        source=source,
-        source_row="1",
-    )
+    return problem_of(prompt, answer, id=name, domain=domain, verifier=verifier, source=source)
 
 
 TRAINING = [

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 from data_schemas.machine_settings import MachineSettings
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Role
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.protocols import Sampling
 from tasks.engines.scripted import ScriptedRolloutEngine
@@ -37,6 +37,7 @@ from tasks.models.architectures import CODE
 from tasks.training.foundation.base import shipped_base
 from tests.gym.tools.vllm_parsers import parsed
 from tests.openapi_client import complaints
+from tests.records import problem_of
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
 GREEDY = Sampling(max_new_tokens=8, temperature=0.0, seed=0, record_routes=False)
@@ -497,18 +498,16 @@ def test_a_held_out_prompt_is_chosen_by_its_number_and_begins_a_conversation(
     model: DialogueModel, capsys: pytest.CaptureFixture[str]
 ):
     problems = [
-        Problem(
-            id=f"shop/{text}",
-            domain=Domain.CHOICE,
-            language="en",
-            messages=(
+        problem_of(
+            (
                 Message(role=Role.SYSTEM, content="Be brief."),
                 Message(role=Role.USER, content=text),
             ),
+            "{}",
+            id=f"shop/{text}",
+            domain=Domain.CHOICE,
             verifier="choice",
-            answer="{}",
             source="shop",
-            source_row="1",
         )
         for text in ("a\nb", "c" * 100)
     ]

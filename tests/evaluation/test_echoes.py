@@ -8,9 +8,10 @@ import pytest
 
 from data_schemas.arrow import write_table
 from data_schemas.reports import EchoScore
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from data_schemas.samples import SampleResult
 from tasks.evaluation.echoes import Floor, compare_with_floors, held_out_echoes
+from tests.records import filled, problem_of
 
 COLOURS = ("dark plum", "pale teal", "warm onyx", "cold jade")
 
@@ -18,18 +19,17 @@ COLOURS = ("dark plum", "pale teal", "warm onyx", "cold jade")
 def choices(name: str, places: Sequence[int]) -> list[Problem]:
     """Questions for a colour of four, whose answer stands in these places."""
     return [
-        Problem(
-            id=f"{name}/{number}",
-            domain=Domain.CHOICE,
-            language="en",
-            messages=(Message(role=Role.USER, content=f"Colour {number}? {', '.join(COLOURS)}"),),
-            verifier="choice",
-            answer=json.dumps(
+        problem_of(
+            f"Colour {number}? {', '.join(COLOURS)}",
+            json.dumps(
                 {
                     "correct": [COLOURS[place]],
                     "others": [[one] for one in COLOURS if one != COLOURS[place]],
                 }
             ),
+            id=f"{name}/{number}",
+            domain=Domain.CHOICE,
+            verifier="choice",
             source=name,
             source_row=str(number),
         )
@@ -62,18 +62,12 @@ def test_a_domain_that_is_only_held_out_has_the_best_text_on_its_own_problems(tm
 
 
 def result(name: str, score: float) -> SampleResult:
-    return SampleResult(
+    return filled(
+        SampleResult,
         problem_id=name,
-        sample=0,
         domain=Domain.CHOICE,
-        language="en",
-        source="s",
         score=score,
         reason="correct" if score else "wrong",
-        text="",
-        tokens=1,
-        truncated=False,
-        surprisal_nats=None,
         answer=None,
     )
 

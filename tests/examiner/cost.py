@@ -18,12 +18,13 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from tasks.gym.maths import final_answer, rule_answer
 from tasks.gym.workers import WorkerPool, WorkerReply
 from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
 from tests.examiner.timing import warm_verdict
+from tests.records import problem_of
 
 VERIFIERS = {"final_answer": final_answer.verify, "rule_answer": rule_answer.verify}
 GOLDS = (
@@ -71,16 +72,7 @@ def _expression(rng: random.Random, depth: int) -> str:
 
 def build_problem(gold: str) -> Problem:
     """Build a problem with this gold."""
-    return Problem(
-        id="cost",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content="Find it."),),
-        verifier="final_answer",
-        answer=json.dumps({"value": gold}),
-        source="cost",
-        source_row="0",
-    )
+    return problem_of("Find it.", json.dumps({"value": gold}), id="cost", source="cost")
 
 
 def draw(texts: int, seed: int) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from data_schemas.public_sets import SETS
-from data_schemas.rows import Message, Problem, QuarantinedItem, Role
+from data_schemas.rows import Problem, QuarantinedItem
 from data_schemas.settings import Source
 from tasks.curation.adapters.table import read_file
 from tasks.curation.ingest import ingest, locate, raw_files
@@ -25,6 +25,7 @@ from tasks.gym import table
 from tasks.gym.degenerate import MAX_PROBLEMS, TEXTS, free_scores, is_scored, spread
 from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
+from tests.records import problem_of
 
 SEED = 0
 PUBLIC = 20
@@ -41,13 +42,13 @@ def draw_families(data: Path) -> Iterator[tuple[str, list[Problem]]]:
         yield (
             f"sample world: {domain.value}",
             [
-                Problem(
+                problem_of(
+                    item.prompt,
+                    json.dumps(item.answer),
                     id=f"{domain.value}/{place}",
                     domain=domain,
                     language=item.language,
-                    messages=(Message(role=Role.USER, content=item.prompt),),
                     verifier=item.verifier,
-                    answer=json.dumps(item.answer),
                     source="sample",
                     source_row=str(place),
                 )

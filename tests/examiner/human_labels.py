@@ -32,7 +32,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict, abstain
 from tasks.gym import table
 from tasks.gym.workers import WorkerPool
@@ -42,6 +42,7 @@ from tests.examiner.case import Case
 from tests.examiner.scoring import Foreign
 from tests.examiner.timing import math_verify
 from tests.examiner.unseen import wilson
+from tests.records import problem_of
 
 EVIDENCE = Path(__file__).with_name("human_labels.json")
 READINGS = Path(__file__).with_name("human_labels_read.json")
@@ -82,13 +83,11 @@ class Labelled:
 
     def problem(self, answer: str) -> Problem:
         """Return the problem with a gold."""
-        return Problem(
+        return problem_of(
+            self.question or "?",
+            answer,
             id=f"{self.source}/{self.key}",
-            domain=Domain.MATHS,
-            language="en",
-            messages=(Message(role=Role.USER, content=self.question or "?"),),
             verifier=self.verifier or "final_answer",
-            answer=answer,
             source=self.source,
             source_row=self.key,
         )

@@ -23,6 +23,7 @@ from tests.examiner.choices import Options
 from tests.examiner.constraints import KINDS, Constraint
 from tests.examiner.maths.golds import understand
 from tests.examiner.maths.right import SLOT
+from tests.records import problem_of
 
 _BOX = re.compile(r"\\boxed\{([^{}]*)\}")
 _OPTION = re.compile(r"^\(([A-Z])\)\s*(.+)$", re.MULTILINE)
@@ -244,13 +245,12 @@ def _build_problem(
     gold: object,
     domain: Domain = Domain.TOOL_USE,
 ) -> Problem:
-    return Problem(
+    return problem_of(
+        messages,
+        canonical_json(gold).decode(),
         id=f"{source}/{row.key}",
         domain=domain,
-        language="en",
-        messages=messages,
         verifier=verifier,
-        answer=canonical_json(gold).decode(),
         source=source,
         source_row=row.source_row,
     )

@@ -5,7 +5,6 @@ import random
 from itertools import islice
 from pathlib import Path
 
-from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.store.files import canonical_json
 from tests.examiner import fields, programs
 from tests.examiner.case import Answer, AnswerClass, Question
@@ -14,22 +13,14 @@ from tests.examiner.maths.exact import read
 from tests.examiner.maths.golds import understand
 from tests.examiner.maths.right import SLOT
 from tests.examiner.maths.table import RIGHT, WRONG
+from tests.records import problem_of
 from tests.tables import for_each
 
 CLASSES = {(family.name, kind.name): kind for family in FAMILIES for kind in family.classes}
 
 
 def with_request(gold: str, language: str = "en", solution: str = "") -> Question:
-    problem = Problem(
-        id="test/1",
-        domain=Domain.MATHS,
-        language=language,
-        messages=(Message(role=Role.USER, content="How many?"),),
-        verifier="final_answer",
-        answer=canonical_json({"value": gold}).decode(),
-        source="test",
-        source_row="0",
-    )
+    problem = problem_of("How many?", canonical_json({"value": gold}).decode(), language=language)
     return Question(problem, understand(gold, "How many?"), solution)
 
 

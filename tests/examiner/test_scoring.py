@@ -2,14 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import abstain, scored
 from tasks.gym import table
 from tests.examiner import foreign_process
@@ -18,20 +16,13 @@ from tests.examiner.command import examine, parse_arguments
 from tests.examiner.confusion import Confusion, disagrees, row
 from tests.examiner.families import FAMILIES
 from tests.examiner.scoring import MATH_VERIFY, CaseVerdict
+from tests.processes import run_process
+from tests.records import problem_of
 
 MATHS = FAMILIES[-1]
 CASES = 40
 """Fewer than there are classes: those that take seconds come last."""
-FIVE = Problem(
-    id="test/5",
-    domain=Domain.MATHS,
-    language="en",
-    messages=(Message(role=Role.USER, content="What is 2 plus 3?"),),
-    verifier="final_answer",
-    answer='{"value":"5"}',
-    source="test",
-    source_row="0",
-)
+FIVE = problem_of("What is 2 plus 3?", '{"value":"5"}', id="test/5")
 
 
 @dataclass(frozen=True)
@@ -152,14 +143,7 @@ def test_a_folder_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str])
 
 def test_checkers_that_are_not_installed_are_not_asked() -> None:
     request = json.dumps({"checker": "bfcl_eval", "gold": {"calls": []}, "response": "f()"})
-    ended = subprocess.run(
-        [sys.executable, "-I", foreign_process.__file__],
-        input=request,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    ended = run_process([sys.executable, "-I", foreign_process.__file__], input=request, timeout=60)
     named, answer = map(json.loads, ended.stdout.splitlines())
 
     assert [] == named

@@ -22,10 +22,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from tasks.gym import table
 from tasks.lab.study import evidence_file
 from tasks.platform.command_line import run
+from tests.records import problem_of
 
 HALVES = ("tune", "report")
 PER_FORM = 12
@@ -299,15 +300,14 @@ def build_problem(
     name: str = "unseen",
 ) -> Problem:
     """Build a problem with this gold."""
-    return Problem(
+    return problem_of(
+        prompt,
+        json.dumps(gold),
         id=name,
         domain=domain,
         language=language,
-        messages=(Message(role=Role.USER, content=prompt),),
         verifier=verifier,
-        answer=json.dumps(gold),
         source="unseen",
-        source_row="0",
     )
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Message, Role
 from data_schemas.suites import Metric, Selection
 from tasks.errors import DataError, SettingsError
 from tasks.formats.benchmark_file import (
@@ -19,6 +19,7 @@ from tasks.formats.benchmark_file import (
     write_suites,
 )
 from tasks.gym.table import score_batch
+from tests.records import problem_of
 
 INLINE = """
 name: mine
@@ -37,16 +38,7 @@ mapping:
 
 def test_a_question_is_asked_in_the_form_of_the_suite():
     asked = (Message(role=Role.USER, content="1 + {1}?"),)
-    problem = Problem(
-        id="p",
-        domain=Domain.MATHS,
-        language="en",
-        messages=asked,
-        verifier="final_answer",
-        answer="{}",
-        source="mine",
-        source_row="0" * 64,
-    )
+    problem = problem_of(asked, "{}", id="p")
 
     suite = parse_suite(INLINE, "here")
 
@@ -126,15 +118,13 @@ def test_suites_of_a_curated_set_come_back(tmp_path):
 
 def test_a_published_score_of_ifeval_is_read_as_the_harness_does_and_a_reward_is_not():
     gold = {"instruction_id_list": ["detectable_format:number_bullet_lists"]}
-    problem = Problem(
+    problem = problem_of(
+        "List one thing.",
+        json.dumps(gold | {"kwargs": [{"num_bullets": 1}]}),
         id="ifeval/1",
         domain=Domain.INSTRUCTION,
-        language="en",
-        messages=(Message(role=Role.USER, content="List one thing."),),
         verifier="instruction_rules",
-        answer=json.dumps(gold | {"kwargs": [{"num_bullets": 1}]}),
         source="ifeval",
-        source_row="0" * 64,
     )
     suite = suite_of("ifeval")
     assert suite is not None

@@ -18,35 +18,18 @@ from data_schemas.rows import (
 )
 from tasks.errors import DataError, SettingsError
 from tasks.formats.readiness import demonstrations_of, fit_phase, require_cause
+from tests.records import filled, problem_of
 
 SETTINGS = RLSettings(domains={Domain.MATHS: 2.0, Domain.CODE: 1.0, Domain.CHOICE: 1.0})
 ASK = (Message(role=Role.USER, content="?"),)
 
 
 def problem(domain: Domain) -> Problem:
-    return Problem(
-        id=domain,
-        domain=domain,
-        language="en",
-        messages=ASK,
-        verifier="final_answer",
-        answer="{}",
-        source="hand",
-        source_row="0" * 64,
-    )
+    return problem_of(ASK, "{}", id=domain, domain=domain)
 
 
 def demonstration(parent: Parent) -> Demonstration:
-    return Demonstration(
-        id="d",
-        parent=parent,
-        domain=Domain.MATHS,
-        language="en",
-        messages=ASK,
-        response="7",
-        source="hand",
-        source_row="0" * 64,
-    )
+    return filled(Demonstration, parent=parent, messages=ASK, response="7")
 
 
 def test_a_phase_keeps_the_domains_that_came_and_says_what_it_leaves_out(caplog):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from tasks.store.files import canonical_json
+from tests.records import problem_of
 
 # Workers import what they run, and inherit the path.
 sys.path.append(str(Path(__file__).parent))
@@ -18,15 +19,11 @@ def problem() -> Callable[[str, object], Problem]:
     """Return a builder: verifier name and gold to a problem."""
 
     def build(verifier: str, gold: object) -> Problem:
-        return Problem(
+        return problem_of(
+            "question",
+            gold if isinstance(gold, str) else canonical_json(gold).decode(),
             id=f"test/{verifier}",
-            domain=Domain.MATHS,
-            language="en",
-            messages=(Message(role=Role.USER, content="question"),),
             verifier=verifier,
-            answer=gold if isinstance(gold, str) else canonical_json(gold).decode(),
-            source="test",
-            source_row="0",
         )
 
     return build

@@ -1,10 +1,10 @@
 """The verifiers without the rooms around them, as a project takes them that only scores answers."""
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[2]
 TAKEN = ("data_schemas", "tasks/gym", "tasks/algorithms", "tasks/errors.py", "tasks/plugins.py")
@@ -36,12 +36,10 @@ def test_verifiers_score_without_store_models_and_engines(tmp_path):
         copy = shutil.copytree if source.is_dir() else shutil.copyfile
         copy(source, target)
 
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", SCORE],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
+        variables={"PYTHONPATH": str(tmp_path)},
         check=False,
     )
 

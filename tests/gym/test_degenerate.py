@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from tasks.curation.marketplace.drawing import draw_items
 from tasks.gym.degenerate import (
     OF_VERIFIER,
@@ -19,6 +19,7 @@ from tasks.gym.degenerate import (
 from tasks.gym.instructions.rules import echo_share
 from tasks.gym.instructions.rules import verify as follow
 from tasks.gym.table import VERIFIERS
+from tests.records import problem_of
 
 
 def sample(domain: Domain, count: int) -> list[tuple[Problem, str]]:
@@ -26,14 +27,13 @@ def sample(domain: Domain, count: int) -> list[tuple[Problem, str]]:
     items = draw_items(random.Random(7), domain, problems=True)
     return [
         (
-            Problem(
+            problem_of(
+                item.prompt,
+                json.dumps(item.answer),
                 id=f"test/{place}",
                 domain=domain,
                 language=item.language,
-                messages=(Message(role=Role.USER, content=item.prompt),),
                 verifier=item.verifier,
-                answer=json.dumps(item.answer),
-                source="test",
                 source_row=str(place),
             ),
             item.solution,
@@ -63,14 +63,13 @@ def test_the_floor_of_the_maths_of_the_sample_world_is_one_calculation_with_all_
 
 
 def asked(prompt: str, answer: object, verifier: str, language: str = "en") -> Problem:
-    return Problem(
+    return problem_of(
+        prompt,
+        json.dumps(answer),
         id=prompt,
         domain=Domain.CHOICE if verifier == "choice" else Domain.MATHS,
         language=language,
-        messages=(Message(role=Role.USER, content=prompt),),
         verifier=verifier,
-        answer=json.dumps(answer),
-        source="test",
         source_row=prompt,
     )
 
@@ -158,15 +157,11 @@ def test_an_ad_names_the_product_and_is_no_echo(response: str, reason: str) -> N
         "kwargs": [{"keywords": ["cheap"]}, {}],
         "about": ["red shoe"],
     }
-    problem = Problem(
-        id="test/1",
+    problem = problem_of(
+        "Ad for a red shoe. Say cheap. No commas.",
+        json.dumps(gold),
         domain=Domain.INSTRUCTION,
-        language="en",
-        messages=(Message(role=Role.USER, content="Ad for a red shoe. Say cheap. No commas."),),
         verifier="instruction_rules",
-        answer=json.dumps(gold),
-        source="test",
-        source_row="0",
     )
 
     assert reason == follow(problem, response).reason

@@ -2,27 +2,19 @@
 
 import json
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from data_schemas.verdicts import abstain, scored
 from tasks.gym.references import Trial, likely_cause, references, try_references
 from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.table import score_batch
+from tests.records import problem_of
 from tests.tables import for_each
 
 CALL = {"name": "f", "parameters": {"a": 1, "b": "x y"}}
 
 
 def task(verifier: str, gold: object) -> Problem:
-    return Problem(
-        id="test/1",
-        domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=(Message(role=Role.USER, content="?"),),
-        verifier=verifier,
-        answer=json.dumps(gold),
-        source="test",
-        source_row="1",
-    )
+    return problem_of("?", json.dumps(gold), domain=Domain.OPEN_TEXT, verifier=verifier)
 
 
 GOLDS = [

@@ -5,22 +5,16 @@ import json
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from tasks.gym.table import score_batch
+from tests.records import problem_of
 
 _OPTIONS = {"correct": ["B", "hoà bình"], "others": [["A", "臺灣"], ["C", "นํ้า"]]}
 
 
 def _verdict(verifier: str, gold: object, response: str, language: str) -> float | None:
-    problem = Problem(
-        id="test/1",
-        domain=Domain.GENERAL,
-        language=language,
-        messages=(Message(role=Role.USER, content="question"),),
-        verifier=verifier,
-        answer=json.dumps(gold),
-        source="test",
-        source_row="0",
+    problem = problem_of(
+        "question", json.dumps(gold), domain=Domain.GENERAL, language=language, verifier=verifier
     )
     return score_batch([problem], [response])[0].score
 

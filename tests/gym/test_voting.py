@@ -2,24 +2,15 @@
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.gym.table import score_batch
 from tasks.gym.voting import voted_answer
+from tests.records import problem_of
 
 CHOICE = '{"correct": ["B"], "others": [["A"], ["C"]]}'
 
 
 def voted(verifier, answer, response):
-    problem = Problem(
-        id="p",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content="?"),),
-        verifier=verifier,
-        answer=answer,
-        source="hand",
-        source_row="0" * 64,
-    )
+    problem = problem_of("?", answer, id="p", verifier=verifier)
     (verdict,) = score_batch([problem], [response])
     return voted_answer(problem, response, verdict)
 

@@ -14,13 +14,13 @@ from data_schemas.reports import (
     PrecisionReport,
     PrecisionSlice,
     StepReport,
-    SuiteScore,
 )
 from data_schemas.settings import PipelineSettings
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import write_report
 from tasks.pages.stage_rows import StageRow
 from tasks.store.files import canonical_json
+from tests.records import filled, suite_score
 
 ACCURACIES = {
     "base": 0.112,
@@ -36,14 +36,12 @@ LANGUAGES = ("en", "id", "ms", "pt", "th", "vi", "zh-TW")
 
 def _suite(name, accuracy, problems):
     half = 0.9 * np.sqrt(accuracy * (1 - accuracy) / problems)
-    return SuiteScore(
+    return suite_score(
+        accuracy,
         suite=name,
         problems=problems,
-        samples=4,
-        accuracy=accuracy,
         low=max(0.0, accuracy - half),
         high=accuracy + half,
-        score=accuracy,
         pass_at_k=min(1.0, 1.4 * accuracy),
         abstained=3 if name == "all" else 0,
     )
@@ -54,9 +52,9 @@ def _evaluation(model, accuracy):
     scale = np.linspace(0.6, 1.4, len(names))
     suites = [_suite("all", accuracy, 420)]
     suites += [_suite(name, accuracy * k, 60) for name, k in zip(names, scale, strict=True)]
-    return EvaluationReport(
+    return filled(
+        EvaluationReport,
         model=model,
-        checkpoint="c" * 64,
         suites=tuple(suites),
         truncated_share=0.02,
         mean_response_tokens=31.0,

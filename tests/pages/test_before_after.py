@@ -6,53 +6,35 @@ from pathlib import Path
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import Execution
 from data_schemas.reports import EvaluationReport
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from data_schemas.samples import SampleResult
 from data_schemas.settings import PipelineSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.pages.before_after import before_and_after
 from tasks.pages.inputs import RunInputs
 from tasks.pages.page import write_report
+from tests.records import filled, problem_of
 
 
 def problem(number: int) -> Problem:
     domain = Domain.MATHS if number < 50 else Domain.CHOICE
-    return Problem(
-        id=f"p/{number}",
-        domain=domain,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"ask {number}"),),
-        verifier="final_answer",
-        answer='{"value":"7"}',
-        source="hand",
-        source_row="0" * 64,
-    )
+    return problem_of(f"ask {number}", '{"value":"7"}', id=f"p/{number}", domain=domain)
 
 
 def evaluated(folder: Path, model: str, problems: list[Problem], score: float | None) -> Path:
     folder.mkdir()
-    report = EvaluationReport(
-        model=model,
-        checkpoint="c",
-        suites=(),
-        truncated_share=0.0,
-        mean_response_tokens=1.0,
-        mean_entropy_nats=None,
-    )
+    report = filled(EvaluationReport, model=model, suites=())
     (folder / "report.json").write_text(report.model_dump_json())
     rows = [
-        SampleResult(
+        filled(
+            SampleResult,
+            reason="checked",
             problem_id=one.id,
             domain=one.domain,
-            language="en",
-            source="hand",
             sample=sample,
             text=f"{model} says {sample}",
             score=score,
-            reason="checked",
             tokens=3,
-            truncated=False,
-            surprisal_nats=None,
         )
         for one in problems
         for sample in (1, 0)

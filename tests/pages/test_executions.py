@@ -13,6 +13,7 @@ from tasks.pages.executions import links_of, write_index
 from tasks.pages.navigation import with_navigation
 from tasks.provenance.lineage.statements import save_execution, save_statement
 from tasks.store.interface import store_at
+from tests.records import filled
 
 
 class Links(HTMLParser):
@@ -36,26 +37,21 @@ def ran(
     gpus: int = 0,
     **facts: float | int | str,
 ) -> None:
-    statement = Statement(
+    statement = filled(
+        Statement,
         stage=stage,
         settings='{"name":"shop"}',
-        code=("c",),
-        environment="e",
-        inputs=(),
         outputs=(Output(role="out", uri="u", digest=f"{execution}{stage}"),),
         facts=facts,
     )
-    record = ExecutionRecord(
+    record = filled(
+        ExecutionRecord,
         execution=execution,
         stage=stage,
         statement=save_statement(str(store), statement),
         started=started,
         seconds=90.0,
-        cpu_seconds=1.0,
         gpus=gpus,
-        rows_in=0,
-        rows_out=0,
-        run_id="",
         tags={"eachprompt.workflow": "post_training"},
     )
     save_execution(str(store), record)

@@ -6,6 +6,7 @@ import pytest
 
 from data_schemas.statements import ExecutionRecord, Input, Statement
 from tasks.pages.explanation import StatementExecution, explain
+from tests.records import filled
 
 
 def _statement(**changes):
@@ -29,17 +30,7 @@ def _statement(**changes):
 def _made(statement, execution="x1", started=1_700_000_000.0):
     return StatementExecution(
         statement,
-        ExecutionRecord(
-            execution=execution,
-            stage=statement.stage,
-            statement="s",
-            started=started,
-            seconds=1.0,
-            cpu_seconds=1.0,
-            rows_in=0,
-            rows_out=0,
-            run_id="r",
-        ),
+        filled(ExecutionRecord, execution=execution, stage=statement.stage, started=started),
     )
 
 

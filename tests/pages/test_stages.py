@@ -3,36 +3,34 @@
 from data_schemas.statements import ExecutionRecord, Input, Output, Statement
 from tasks.pages.stage_rows import stage_rows
 from tasks.provenance.lineage.statements import save_execution, save_statement
+from tests.records import filled
 
 
 def _save(store, stage, *, executions, inputs=(), settings="{}", rows=(0, 0)):
     """Save one statement and the executions that made it; return its digest."""
-    statement = Statement(
+    statement = filled(
+        Statement,
         stage=stage,
         settings=settings,
-        code=("c",),
-        environment="e",
         inputs=tuple(
             Input(role=role, uri="u", digest=producer[:8], statement=producer)
             for role, producer in inputs
         ),
         outputs=(Output(role="out", uri="u", digest=stage),),
-        facts={},
     )
     digest = save_statement(str(store), statement)
     for execution, started in executions:
         save_execution(
             str(store),
-            ExecutionRecord(
+            filled(
+                ExecutionRecord,
                 execution=execution,
                 stage=stage,
                 statement=digest,
                 started=started,
                 seconds=started / 10,
-                cpu_seconds=1.0,
                 rows_in=rows[0],
                 rows_out=rows[1],
-                run_id="r",
             ),
         )
     return digest

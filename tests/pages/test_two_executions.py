@@ -21,6 +21,7 @@ from tasks.store.location import identity
 from tasks.store.manifest import MANIFEST, folder_manifest
 from tasks.store.objects import publish
 from tests.pages.test_before_after import evaluated, problem
+from tests.records import filled, suite_score
 
 PROBLEMS = [problem(number) for number in range(3)]
 
@@ -33,28 +34,15 @@ def kept(store: Path, folder: Path, role: str) -> Output:
 
 
 def score(suite: str, accuracy: float) -> SuiteScore:
-    return SuiteScore(
-        suite=suite,
-        problems=3,
-        samples=2,
-        accuracy=accuracy,
-        low=accuracy - 0.05,
-        high=accuracy + 0.05,
-        score=accuracy,
-        pass_at_k=accuracy,
-        abstained=0,
-    )
+    return suite_score(accuracy, suite=suite, problems=3, samples=2)
 
 
 def report(model: str, accuracy: float) -> EvaluationReport:
     suites = {"all": accuracy, "domain:maths": accuracy + 0.1, "domain:choice": accuracy - 0.1}
-    return EvaluationReport(
+    return filled(
+        EvaluationReport,
         model=model,
-        checkpoint="c",
         suites=tuple(score(name, value) for name, value in suites.items()),
-        truncated_share=0.0,
-        mean_response_tokens=1.0,
-        mean_entropy_nats=None,
     )
 
 
@@ -73,27 +61,22 @@ def ran(store: Path, execution: str, *, steps: int, accuracy: float, tokens: int
         ("rl/two", {"steps": steps, "seed": 1}, (), None, {"generated_tokens": tokens}),
         ("compare", {}, (last,), kept(store, progression, "progression"), {}),
     ):
-        statement = Statement(
+        statement = filled(
+            Statement,
             stage=stage,
             settings=json.dumps(settings),
-            code=("c",),
-            environment="e",
             inputs=tuple(Input(**one.model_dump(), statement="") for one in inputs),
             outputs=(output,) if output else (),
             facts=dict(facts),
         )
         save_execution(
             str(store),
-            ExecutionRecord(
+            filled(
+                ExecutionRecord,
                 execution=execution,
                 stage=stage,
                 statement=save_statement(str(store), statement),
                 started=1e9,
-                seconds=1.0,
-                cpu_seconds=1.0,
-                rows_in=0,
-                rows_out=0,
-                run_id="",
             ),
         )
 

@@ -23,6 +23,7 @@ from tasks.platform.console import (
     read_command,
 )
 from tasks.platform.settings_option import is_settings
+from tests.processes import run_process
 from tests.timing import processes_s, timed
 
 ROOT = Path(__file__).parents[2]
@@ -53,13 +54,7 @@ def test_help_has_an_example_loads_no_library_and_takes_less_than_a_second(name)
     )
 
     cpu_s, done = timed(
-        lambda: subprocess.run(
-            ["/bin/sh", "-c", 'exec "$0" -c "$1"', sys.executable, code],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ),
+        lambda: run_process(["/bin/sh", "-c", 'exec "$0" -c "$1"', sys.executable, code], cwd=ROOT),
         MAX_CPU_S,
         clock=processes_s,
     )
@@ -81,9 +76,7 @@ def test_help_of_the_command_stays_below_150_mib():
         f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}], check=True)"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", starter], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = run_process([sys.executable, "-c", starter], cwd=ROOT)
 
     assert int(done.stdout.splitlines()[-1]) < MAX_MIB * 1024
 
@@ -185,13 +178,7 @@ def test_the_value_of_an_option_may_look_like_an_option():
 
 @pytest.mark.slow
 def test_settings_prints_what_the_module_prints():
-    done = subprocess.run(
-        [sys.executable, "-m", "tasks.platform.console", "settings"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_process([sys.executable, "-m", "tasks.platform.console", "settings"], cwd=ROOT)
 
     assert "rl_one" in done.stdout
 

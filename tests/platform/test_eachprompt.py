@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_process
+
 MODULE = Path(__file__).parents[2] / "tasks" / "platform" / "eachprompt.py"
 PACKAGES = ("workflows", "tasks", "data_schemas")
 
@@ -33,7 +35,7 @@ def start(*sites: Path) -> subprocess.CompletedProcess[str]:
     """Run the command in an environment that has these folders only."""
     path = f"import sys; sys.path[:0] = {[*map(str, sites)]}"
     code = f"{path}; import runpy; runpy.run_path({str(MODULE)!r})['main']()"
-    return subprocess.run(
+    return run_process(
         [
             sys.executable,
             "-I",
@@ -41,8 +43,6 @@ def start(*sites: Path) -> subprocess.CompletedProcess[str]:
             "-c",
             f"import sys; sys.path[:0] = {[*map(str, sites)]}; {code}",
         ],
-        capture_output=True,
-        text=True,
         check=False,
     )
 

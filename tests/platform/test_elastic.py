@@ -1,6 +1,5 @@
 """Stages of several processes under Flyte: real ones, started by `pyflyte run` and its plugin."""
 
-import os
 import subprocess
 import sys
 import tarfile
@@ -10,6 +9,8 @@ from pathlib import Path
 import pytest
 from flyteidl.admin.task_pb2 import TaskSpec
 from google.protobuf.json_format import MessageToDict
+
+from tests.processes import run_process
 
 pytest.importorskip("flytekitplugins.kfpytorch")
 pytestmark = pytest.mark.engines
@@ -55,12 +56,10 @@ TASKS = """
 def pyflyte(
     folder: Path, *arguments: str, verbose: bool = False, **environment: str
 ) -> subprocess.CompletedProcess:
-    return subprocess.run(
+    return run_process(
         [Path(sys.executable).with_name("pyflyte"), *["-v"] * verbose, "run", *arguments],
         cwd=folder,
-        env=os.environ | {"HOME": str(folder), "PYTHONPATH": str(ROOT)} | environment,
-        capture_output=True,
-        text=True,
+        variables={"HOME": str(folder), "PYTHONPATH": str(ROOT)} | environment,
         check=False,
     )
 
@@ -126,15 +125,7 @@ def test_on_a_cluster_the_stages_with_engines_are_jobs_over_all_nodes(tmp_path):
     command += ["--image", "registry.example/cpu:1", "--output", tmp_path / "package.tgz"]
     command += ["--source", ROOT, "--copy", "all", "--in-container-source-path", "/root"]
     sizes = {"EACHPROMPT_NODES": "32", "EACHPROMPT_PROCESSES": "8"}
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=os.environ | {"HOME": str(tmp_path)} | sizes,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    run_process(command, cwd=tmp_path, variables={"HOME": str(tmp_path)} | sizes)
     templates = {}
     with tarfile.open(tmp_path / "package.tgz") as archive:
         archive.extractall(tmp_path / "package", filter="data")

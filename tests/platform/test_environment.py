@@ -1,13 +1,12 @@
 """A wrong environment variable is one line with exit code 2, whatever imports the module."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tasks.platform import environment
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[2]
 PYFLYTE = [str(Path(sys.executable).with_name("pyflyte")), "run"]
@@ -115,12 +114,10 @@ def test_an_unset_variable_has_its_default(monkeypatch):
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )
 def test_a_wrong_variable_ends_a_command_with_one_line(tmp_path, command, variable, value, allowed):
-    done = subprocess.run(
+    done = run_process(
         command,
         cwd=ROOT,
-        env=os.environ | {variable: value, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
+        variables={variable: value, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
         check=False,
     )
 

@@ -2,11 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[2]
 POD = {
@@ -37,14 +38,7 @@ except ValueError:
 
 def lines(**variables: str) -> list[str]:
     environment = {name: one for name, one in os.environ.items() if "FLYTE" not in name}
-    done = subprocess.run(
-        [sys.executable, "-c", CODE],
-        cwd=ROOT,
-        env=environment | variables,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_process([sys.executable, "-c", CODE], cwd=ROOT, env=environment | variables)
     return done.stderr.splitlines()
 
 

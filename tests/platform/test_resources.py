@@ -1,14 +1,13 @@
 """The table of stages; what reaches the cluster is asserted in test_package."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tasks.platform import resources
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[2]
 
@@ -130,13 +129,10 @@ def test_a_cluster_names_its_own_machines():
 
 
 def imported(code: str, start: str = "", **environment: str) -> str:
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", f"from tasks.platform import resources\n{start}\nprint({code})"],
         cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=True,
+        variables=environment,
     )
     return done.stdout.strip()
 
@@ -151,13 +147,10 @@ def imported(code: str, start: str = "", **environment: str) -> str:
     ],
 )
 def test_an_image_that_is_registered_by_tag_is_warned_of_by_name(command, variables, named):
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", "import tasks.platform.resources", command],
         cwd=ROOT,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=True,
+        variables=variables,
     )
 
     assert named == set(re.findall(r"EACHPROMPT_IMAGE_(\w+)", done.stderr))

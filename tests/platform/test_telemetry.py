@@ -6,6 +6,7 @@ import sys
 from itertools import groupby
 
 from tests.packages import ROOT
+from tests.processes import run_process
 
 SAYS = """\
 import sys
@@ -24,13 +25,7 @@ if "opentelemetry" in sys.modules:
 
 def said(**variables: str) -> subprocess.CompletedProcess[str]:
     """Run a stage of one part in a process of its own: OpenTelemetry is set up once in each."""
-    return subprocess.run(
-        [sys.executable, "-c", SAYS],
-        env={"PYTHONPATH": str(ROOT), **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    return run_process([sys.executable, "-c", SAYS], env={"PYTHONPATH": str(ROOT), **variables})
 
 
 def documents(text: str) -> list[dict]:

@@ -6,12 +6,13 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.intake import CurationCounts, Intake
-from data_schemas.rows import Domain, ItemKind, Message, Outcome, Problem, QuarantinedItem, Role
+from data_schemas.rows import ItemKind, Outcome, Problem, QuarantinedItem
 from tasks.curation.ingest import check_raw_files
 from tasks.formats.content import content_key, content_keys
 from tasks.retraining.inbox import list_files
 from tasks.retraining.intake import adapter_of, count, take_in
 from tasks.store.files import sha256_bytes
+from tests.records import problem_of
 
 
 @pytest.fixture
@@ -28,16 +29,7 @@ def out(tmp_path):
 
 
 def problem(question, number=0):
-    return Problem(
-        id=f"p{number}",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content=question),),
-        verifier="final_answer",
-        answer='{"value":"7"}',
-        source="prompt_jsonl",
-        source_row="0" * 64,
-    )
+    return problem_of(question, '{"value":"7"}', id=f"p{number}", source="prompt_jsonl")
 
 
 def test_the_copies_are_the_raw_files_of_curation(inbox, out):

@@ -10,26 +10,21 @@ from data_schemas.rows import (
     QUARANTINE,
     ROWS,
     Demonstration,
-    Domain,
     ItemKind,
-    Message,
     Outcome,
     Problem,
     QuarantinedItem,
-    Role,
 )
 from data_schemas.sources import RowPlace
 from tasks.retraining.suspicion import FileRows, conflicts, strangers, suspects
+from tests.records import problem_of
 
 
 def problem(number, value):
-    return Problem(
+    return problem_of(
+        f"Question {number}?",
+        f'{{"value":"{value}"}}',
         id=f"p{number}",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"Question {number}?"),),
-        verifier="final_answer",
-        answer=f'{{"value":"{value}"}}',
         source="shop",
         source_row=f"{number:064d}",
     )

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
+from data_schemas.reports import GateRecord, StepReport, StepTiming
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import ResponseScore, Rollout, RouterTrace, ScoringRequest, StopReason
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from data_schemas.verdicts import Verdict, scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl import state
 from tasks.rl.phase import Phase
 from tasks.rl.step_snapshot import StepSnapshot
+from tests.records import filled, problem_of
 
 Rule = Callable[[Problem, str], Verdict]
 
@@ -51,15 +52,12 @@ class RuleScorer:
 
 
 def problem(number: int, domain: Domain = Domain.MATHS) -> Problem:
-    return Problem(
+    return problem_of(
+        f"say {number}",
+        '{"value":"1"}',
         id=f"rule/{domain.value}/{number}",
         domain=domain,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"say {number}"),),
-        verifier="final_answer",
-        answer='{"value":"1"}',
         source="rule",
-        source_row="0" * 64,
     )
 
 
@@ -181,17 +179,7 @@ def step_record(step: int) -> state.StepRecord:
         timing=StepTiming(step=step, seconds={}),
         ledger=(),
         costs=(),
-        gate=GateRecord(
-            step=step,
-            decision=MismatchDecision.PROCEED,
-            reason="",
-            k3=0.0,
-            mean_abs_logprob=0.0,
-            extreme_share=0.0,
-            effective_share=1.0,
-            route_disagreement=None,
-            probe_logprob=0.0,
-        ),
+        gate=filled(GateRecord, step=step),
     )
 
 

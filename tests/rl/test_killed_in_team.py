@@ -1,12 +1,12 @@
 """A phase whose replicas share a queue, killed and resumed; see killed_in_team.py."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -16,14 +16,10 @@ SCRIPT = Path(__file__).with_name("killed_in_team.py")
 @pytest.fixture(scope="module")
 def found(tiny_moe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("killed")
-    done = subprocess.run(
+    run_process(
         [sys.executable, SCRIPT, tiny_moe, folder],
-        env=os.environ | {"PYTHONPATH": str(SCRIPT.parents[2]), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PYTHONPATH": str(SCRIPT.parents[2]), "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((folder / "found.json").read_text())
 
 

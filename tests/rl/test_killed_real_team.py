@@ -1,14 +1,13 @@
 """A phase of vLLM and Megatron-core in two processes that are killed; see killed_real_team.py."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import build_served_moe
+from tests.processes import run_process
 
 pytest.importorskip("vllm")
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
@@ -23,14 +22,10 @@ def test_vllm_and_megatron_killed_in_rollouts_and_a_weight_sync_end_in_the_same_
 ):
     changes = {"moe_intermediate_size": 64, "num_key_value_heads": 2}
     model = build_served_moe(tiny_moe, tmp_path / "model", **changes)
-    done = subprocess.run(
+    run_process(
         [sys.executable, SCRIPT, model, tmp_path, mode],
-        env=os.environ | {"PYTHONPATH": str(SCRIPT.parents[2]), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PYTHONPATH": str(SCRIPT.parents[2]), "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads((tmp_path / "found.json").read_text())
 
     # Both faults struck in the second step.

@@ -9,7 +9,7 @@ import torch
 from data_schemas.arrow import arrow_schema
 from data_schemas.ledgers import LedgerRow
 from data_schemas.pass_rates import Band, GradedProblem
-from data_schemas.reports import GateRecord, MismatchDecision, StepReport, StepTiming
+from data_schemas.reports import GateRecord, StepReport, StepTiming
 from data_schemas.rl_settings import (
     EngineSettings,
     LossSettings,
@@ -26,6 +26,7 @@ from tasks.rl.collector import Collector
 from tasks.rl.ledger import collect_metrics, ledger_rows
 from tasks.store.files import canonical_json, sha256_bytes
 from tests.algorithms.signals import signal_of
+from tests.records import filled
 
 CHANGES = {
     "router_replay": RouterReplay.OFF,
@@ -73,17 +74,7 @@ def rule(problem, response):
 
 
 def gate_record(step: int) -> GateRecord:
-    return GateRecord(
-        step=step,
-        decision=MismatchDecision.PROCEED,
-        reason="",
-        k3=0.0,
-        mean_abs_logprob=0.0,
-        extreme_share=0.0,
-        effective_share=1.0,
-        route_disagreement=None,
-        probe_logprob=0.0,
-    )
+    return filled(GateRecord, step=step)
 
 
 def snapshot_of(settings, collected, batch) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 
 from data_schemas.arrow import read_table, write_table
 from data_schemas.artifacts import CheckpointRef, DatasetRef, Execution, StoreRef
-from data_schemas.rows import HELD_OUT, PROBLEMS, Domain, Message, Problem, Role
+from data_schemas.rows import HELD_OUT, PROBLEMS, Problem
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings
 from tasks.algorithms.comparison import SAMPLES_FILE
@@ -17,17 +17,9 @@ from tasks.stages.evaluation import evaluate
 from tasks.store.interface import store_at
 from tasks.store.local import new_object
 from tasks.store.objects import localise
+from tests.records import problem_of
 
-PROBLEM = Problem(
-    id="s/a",
-    domain=Domain.MATHS,
-    language="en",
-    messages=(Message(role=Role.USER, content="3 + 4?"),),
-    verifier="final_answer",
-    answer='{"value": "7"}',
-    source="s",
-    source_row="0",
-)
+PROBLEM = problem_of("3 + 4?", '{"value": "7"}', id="s/a")
 SETTINGS = EvaluationSettings(samples=1, max_new_tokens=4)
 
 

@@ -1,6 +1,5 @@
 """The first task of every workflow refuses what no later stage could use."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from tasks.provenance.lineage.closing import close_ended, lease_of
 from tasks.provenance.lineage.connection import connect
 from tasks.stages.opening import check_settings, end_execution, open_night, open_store
 from tasks.store.interface import store_at
+from tests.processes import run_process
 from tests.provenance.lineage import small_chain
 from workflows import launch_plans
 
@@ -45,12 +45,10 @@ print(checked == presets.CPU_SMOKE)
 
 @pytest.mark.slow
 def test_the_smoke_test_of_a_cluster_passes_its_own_check_without_gpus():
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", CHECK],
         cwd=Path(__file__).parents[2],
-        env=os.environ | {"EACHPROMPT_SMOKE": "1"},
-        capture_output=True,
-        text=True,
+        variables={"EACHPROMPT_SMOKE": "1"},
         check=False,
     )
 

@@ -3,8 +3,6 @@
 import base64
 import hashlib
 import json
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ import pytest
 
 from tasks.errors import SettingsError
 from tasks.store.hub import copy_dataset
+from tests.processes import run_process
 from tests.test_layout import ROOT
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -119,13 +118,10 @@ def endpoint() -> Iterator[str]:
 def copied(folder: Path, endpoint: str, uris: list[str], offline: str = "0") -> list:
     """Copy each address in a process that knows this hub only; return the files or errors."""
     variables = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": offline, "HF_HOME": str(folder / "hf")}
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", COPY, json.dumps(uris), str(folder)],
         cwd=ROOT,
-        env=os.environ | variables | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
+        variables=variables | {"PYTHONPATH": str(ROOT)},
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -179,13 +175,10 @@ def pushed(folder: Path, endpoint: str) -> str:
     variables = {"HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": "0", "HF_HOME": str(folder / "hf")}
     (folder / "model").mkdir()
     (folder / "model" / "README.md").write_text("# Mine")
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", PUSH, str(folder / "model")],
         cwd=ROOT,
-        env=os.environ | variables | {"PYTHONPATH": str(ROOT), "HF_TOKEN": "hf_x"},
-        capture_output=True,
-        text=True,
-        check=True,
+        variables=variables | {"PYTHONPATH": str(ROOT), "HF_TOKEN": "hf_x"},
     )
     return done.stdout.strip()
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from data_schemas.rows import Domain, Message, Problem, Role
 from tasks.curation.contamination import decontaminate
 from tasks.curation.items import Item
 from tasks.curation.meaning.folder_encoder import FolderEncoder
@@ -29,6 +28,7 @@ from tasks.errors import DataError
 from tasks.models.model_folder import SHIPPED
 from tasks.platform.command_line import run
 from tasks.platform.progress import progress
+from tests.records import problem_of
 
 _NUMBER = re.compile(r"\d[\d,]*")
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+")
@@ -158,15 +158,8 @@ def _items(texts: Sequence[str], language: str) -> list[Item]:
 
 
 def _item(key: str, text: str, language: str) -> Item:
-    problem = Problem(
-        id=key,
-        domain=Domain.MATHS,
-        language=language,
-        messages=(Message(role=Role.USER, content=text),),
-        verifier="final_answer",
-        answer='{"value":"0"}',
-        source="leaks",
-        source_row=key,
+    problem = problem_of(
+        text, '{"value":"0"}', id=key, language=language, source="leaks", source_row=key
     )
     return Item(problem, text)
 

@@ -12,7 +12,6 @@ wrong, and only one of them calls right; writes every response that differs, wit
 
 import argparse
 import json
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from tasks.errors import DataError
 from tasks.gym.table import score_batch
 from tasks.platform.command_line import run
 from tests.bench.harness.responses import Recorded, recorded
+from tests.processes import run_process
 
 _SCRIPT = Path(__file__).with_name("foreign_tasks.py")
 Found = dict[str, tuple[bool, str]]
@@ -44,9 +44,7 @@ def foreign_verdicts(python: str, rows: Sequence[Recorded]) -> list[Found]:
         + "\n"
         for row in rows
     )
-    done = subprocess.run(
-        [python, str(_SCRIPT)], input=asked, capture_output=True, text=True, check=False
-    )
+    done = run_process([python, str(_SCRIPT)], input=asked, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(answers) != len(rows):
         raise DataError(f"{python} scored {len(answers)} of {len(rows)}: {done.stderr[-500:]}")

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, QuarantinedItem, Role
+from data_schemas.rows import Demonstration, Parent, Problem, QuarantinedItem
 from tasks.curation import sample_hybrid
 from tasks.curation.adapters.table import ADAPTERS, read_file
 from tasks.curation.generated import chains, ecommerce, safety
 from tasks.curation.items import Item
 from tasks.gym.table import VERIFIERS
+from tests import records
 from tests.curation.adapters.test_contests import APPS, CONTEST, HUMANEVAL, LIVE
 from tests.curation.adapters.test_logic import GPQA, GRID, KNIGHTS
 from tests.curation.adapters.test_media import ROW as SPEAKERS
@@ -421,13 +422,4 @@ def test_every_adapters_gold_answer_is_one_its_verifier_can_read(tmp_path: Path)
 def test_a_language_that_could_not_be_a_name_is_quarantined(language):
     """It names suites, metrics and a list in the model card."""
     with pytest.raises(ValidationError, match="language"):
-        Problem(
-            id="x",
-            domain=Domain.MATHS,
-            language=language,
-            messages=(Message(role=Role.USER, content="x"),),
-            verifier="final_answer",
-            answer="{}",
-            source="x",
-            source_row="0" * 64,
-        )
+        records.problem_of("x", "{}", id="x", language=language)

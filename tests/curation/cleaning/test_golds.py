@@ -5,23 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from tasks.curation.cleaning.golds import gold_fault
 from tasks.curation.cleaning.suitability import unsuitable_problem
 from tasks.plugins import pin
+from tests.records import problem_of
 from tests.tables import for_each
 
 
 def problem(answer: object, verifier: str = "final_answer") -> Problem:
-    return Problem(
+    return problem_of(
+        "How much?",
+        answer if isinstance(answer, str) else json.dumps(answer),
         id="t/1",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content="How much?"),),
         verifier=verifier,
-        answer=answer if isinstance(answer, str) else json.dumps(answer),
-        source="t",
-        source_row="0" * 64,
     )
 
 

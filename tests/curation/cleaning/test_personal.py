@@ -4,25 +4,19 @@ import json
 
 import pytest
 
-from data_schemas.rows import Demonstration, Domain, Message, Parent, Problem, Role
+from data_schemas.rows import Demonstration, Domain, Parent, Problem
 from data_schemas.settings import PersonalData
 from tasks.curation.cleaning.personal import IN_GOLD, ITEMS, apply_policy
 from tasks.curation.items import Item
+from tests.records import filled, problem_of
 
 PHONE = "0812-3456-7890"
 KTP = 3171015708890001  # Jakarta, a woman born on 17 August 1989
 
 
 def problem(prompt: str, answer: str, verifier: str = "reference_text") -> Problem:
-    return Problem(
-        id="tickets/1",
-        domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=(Message(role=Role.USER, content=prompt),),
-        verifier=verifier,
-        answer=answer,
-        source="tickets",
-        source_row="0" * 64,
+    return problem_of(
+        prompt, answer, id="tickets/1", domain=Domain.OPEN_TEXT, verifier=verifier, source="tickets"
     )
 
 
@@ -105,7 +99,8 @@ def test_a_gold_that_runs_is_left_out_rather_than_changed(verifier: str) -> None
 
 def test_what_a_demonstration_answers_is_counted_and_masked_with_it() -> None:
     gold = problem("Whom do I call?", f'{{"reference":"{PHONE}"}}')
-    record = Demonstration(
+    record = filled(
+        Demonstration,
         **gold.model_dump(exclude={"verifier", "answer", "level"}),
         parent=Parent.GENERAL,
         response="Us.",

@@ -5,12 +5,13 @@ from itertools import islice
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import DRAWERS, LEVELS, SCHOOL, draw_items
 from tasks.curation.marketplace.items import is_problem_prompt
 from tasks.curation.marketplace.words import MARKETS
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
+from tests.records import problem_of
 
 DOMAINS = [*DRAWERS, *SCHOOL]
 # Code answers run in a sandbox, about 50 ms each.
@@ -22,15 +23,13 @@ def _drawn(domain, *, seed=0, problems=True):
 
 
 def _score(item, response):
-    problem = Problem(
+    problem = problem_of(
+        item.prompt,
+        canonical_json(item.answer).decode(),
         id="p",
         domain=item.domain,
         language=item.language,
-        messages=(Message(role=Role.USER, content=item.prompt),),
         verifier=item.verifier,
-        answer=canonical_json(item.answer).decode(),
-        source="test",
-        source_row="0",
         level=item.level,
     )
     return VERIFIERS[item.verifier](problem, response).score

@@ -12,6 +12,7 @@ from tasks.curation.marketplace.wishes import MISSED, POLICY, TOOLS, HiddenWish,
 from tasks.gym.environments import shop
 from tasks.gym.protocol import join_turns
 from tasks.store.files import canonical_json
+from tests import records
 
 
 def drawn(amount: int = 300, *, problems: bool = True, seed: int = 0) -> list[HiddenWish]:
@@ -19,18 +20,16 @@ def drawn(amount: int = 300, *, problems: bool = True, seed: int = 0) -> list[Hi
 
 
 def problem_of(wish: HiddenWish) -> Problem:
-    return Problem(
-        id=f"wish/{wish.customer}",
-        domain=Domain.TOOL_USE,
-        language="en",
-        messages=(
+    return records.problem_of(
+        (
             Message(role=Role.SYSTEM, content=POLICY),
             Message(role=Role.USER, content=f"{TOOLS}\n{wish.request}"),
         ),
+        canonical_json(wish.answer).decode(),
+        id=f"wish/{wish.customer}",
+        domain=Domain.TOOL_USE,
         verifier="shop",
-        answer=canonical_json(wish.answer).decode(),
         source="wish",
-        source_row="0" * 64,
     )
 
 

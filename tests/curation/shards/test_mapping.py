@@ -9,6 +9,7 @@ from data_schemas.sources import RawFile
 from data_schemas.suites import Selection
 from tasks.curation.shards.mapping import ITEMS, REFUSED, Rules, counts_of, map_shard, plan
 from tasks.formats.benchmark_file import shipped_suites
+from tests.records import filled
 
 
 def rows(path):
@@ -25,13 +26,12 @@ def test_rows_that_a_suite_does_not_select_are_dropped_and_those_without_its_col
     path.write_text("\n".join(map(json.dumps, [*given, {"problem": "1 + 1?", "answer": 2}])))
     window = {"on": Selection(first="2024-08-01", last="2025-01-31")}
     suite = shipped_suites()["aime24"].model_copy(update={"select": window})
-    file = RawFile(
+    file = filled(
+        RawFile,
         adapter="aime24",
         uri=str(path),
         sha256="0" * 64,
         bytes=path.stat().st_size,
-        limit=0,
-        source=0,
         mapping=suite.mapping,
         suite=suite,
         evaluation=True,

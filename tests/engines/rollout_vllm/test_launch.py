@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ import torch
 
 from tasks.algorithms.digests import weight_digest
 from tasks.engines.embedded.trainer import TorchTrainer
+from tests.processes import run_process
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(400)]
 if importlib.util.find_spec("vllm") is None:
@@ -53,11 +52,9 @@ def ranks(request, tmp_path_factory):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     world = ["--nproc-per-node=2", str(WORLD), str(BASE_MODEL), str(request.param), str(out)]
     with left_by_a_launch_that_was_killed():
-        done = subprocess.run(
+        done = run_process(
             [*launcher, *world],
-            env=os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
+            variables={"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"},
             timeout=380,
             check=False,
         )

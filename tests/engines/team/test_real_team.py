@@ -1,14 +1,13 @@
 """vLLM and Megatron-core in two processes, and as replicas of two in four; see real_scenarios."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import build_served_moe
+from tests.processes import run_process
 
 pytest.importorskip("vllm")
 pytest.importorskip("megatron.core.models.gpt.gpt_layer_specs")
@@ -28,14 +27,10 @@ def model(tiny_moe, tmp_path_factory):
 @pytest.fixture(scope="module", params=["colocated", "dedicated", "stages", "shards"])
 def found(request, model, tmp_path_factory):
     out = tmp_path_factory.mktemp("real")
-    done = subprocess.run(
+    run_process(
         [sys.executable, SCRIPT, model, out, request.param],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
     one = json.loads((out / "found.json").read_text())[request.param]
     assert "returned" in one, one
     return one["returned"]["0"]

@@ -1,8 +1,6 @@
 """Two real processes of one stage, see scenarios.py; started once for all tests."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from tasks.engines.team.controller import current
 from tasks.engines.team.member import replicas
 from tasks.engines.team.rollout import checked, spread_requests
 from tasks.errors import EngineError, SettingsError
+from tests.processes import run_process
 
 SCRIPT = Path(__file__).with_name("scenarios.py")
 
@@ -29,14 +28,10 @@ def found(tiny_moe, tmp_path_factory):
 
 def run_scenarios(model, out, *names):
     root = str(SCRIPT.parents[3])
-    done = subprocess.run(
+    run_process(
         [sys.executable, SCRIPT, model, out, *names],
-        env=os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        variables={"PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((out / "found.json").read_text())
 
 

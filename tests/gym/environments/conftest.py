@@ -15,6 +15,7 @@ from tasks.engines.chat import load_tokenizer, render_response
 from tasks.engines.protocols import Request, Sampling
 from tasks.store.files import canonical_json
 from tasks.training.foundation.base import shipped_base
+from tests import records
 
 RECORDS = (
     Order(412, 7, "red mug", "new"),
@@ -32,18 +33,16 @@ LOOK_UP = call("orders", "customer", 7)
 
 
 def problem_of(case: ShopRequest, name: str = "shop/1") -> Problem:
-    return Problem(
-        id=name,
-        domain=Domain.TOOL_USE,
-        language="en",
-        messages=(
+    return records.problem_of(
+        (
             Message(role=Role.SYSTEM, content=POLICY),
             Message(role=Role.USER, content=f"{TOOLS}\n{case.request}"),
         ),
+        canonical_json(case.answer).decode(),
+        id=name,
+        domain=Domain.TOOL_USE,
         verifier="shop",
-        answer=canonical_json(case.answer).decode(),
         source="shop",
-        source_row="0" * 64,
     )
 
 

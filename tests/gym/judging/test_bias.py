@@ -4,27 +4,21 @@ import json
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from data_schemas.verdicts import abstain, scored
 from tasks.gym.judging.bias import complaints, judge_bias
 from tasks.gym.judging.comparison_prompt import Label, completion
 from tasks.gym.judging.comparisons import group_verifier
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
+from tests.records import problem_of
 
 ANSWERS = ["a", "bbbb", "cc"]
 
 
 def judged(script, gold, answers=ANSWERS):
     """Let a scripted judge score a group."""
-    problem = Problem(
-        id="test/1",
-        domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=(Message(role=Role.USER, content="Name it."),),
-        verifier="generative_judge",
-        answer=json.dumps(gold),
-        source="test",
-        source_row="0",
+    problem = problem_of(
+        "Name it.", json.dumps(gold), domain=Domain.OPEN_TEXT, verifier="generative_judge"
     )
     verdicts = group_verifier(ScriptedJudge(script))(problem, answers)
     return list(zip(answers, verdicts, strict=True))

@@ -7,12 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from tasks.algorithms.advantages.grouped import group_advantages
 from tasks.gym.judging.comparison_prompt import Label, completion, sections
 from tasks.gym.judging.comparisons import group_verifier, judged, verifier
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.store.files import canonical_json
+from tests.records import problem_of
 
 REFERENCE = {"mode": "reference", "reference": "four"}
 ROUND = {"mode": "round_robin"}
@@ -20,15 +21,12 @@ ANCHOR = {"mode": "anchor"}
 
 
 def build(gold):
-    return Problem(
+    return problem_of(
+        "Write a title",
+        canonical_json(gold).decode(),
         id="test/open",
         domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=(Message(role=Role.USER, content="Write a title"),),
         verifier="generative_judge",
-        answer=canonical_json(gold).decode(),
-        source="test",
-        source_row="0",
     )
 
 

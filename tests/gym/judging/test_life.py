@@ -9,12 +9,13 @@ import threading
 import pytest
 
 from data_schemas.rl_settings import JudgeKind, JudgeSettings, RewardSettings
-from data_schemas.rows import Domain, Problem
+from data_schemas.rows import Domain
 from tasks.engines.scoring import open_scoring
 from tasks.gym.judging import life
 from tasks.gym.judging.http_judge import HttpJudge
 from tasks.gym.judging.life import Life
 from tests.chat_endpoint import completion, endpoint, prompt, send
+from tests.records import problem_of
 
 SERVER = """
 import http.server, json
@@ -79,15 +80,12 @@ def test_a_step_whose_judge_is_stopped_or_killed_is_over_before_its_deadline(
     process, address = served
     # Longer than pytest waits for a test.
     judge = JudgeSettings(kind=JudgeKind.HTTP, address=address, model="genrm", timeout_s=3600.0)
-    problem = Problem(
+    problem = problem_of(
+        prompt("Write a haiku."),
+        '{"mode":"reference","reference":"four"}',
         id="p",
         domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=prompt("Write a haiku."),
         verifier="generative_judge",
-        answer='{"mode":"reference","reference":"four"}',
-        source="test",
-        source_row="0" * 64,
     )
     with open_scoring(None, RewardSettings(judge=judge)) as service:
         service.score([problem], ["a"])

@@ -20,22 +20,14 @@ from data_schemas.rows import (
 from tasks.errors import SettingsError
 from tasks.stages.curation import fit_settings
 from tasks.store.local import new_object
+from tests.records import filled, problem_of
 
 ASKED = (Message(role=Role.USER, content="Write a title for a red shoe."),)
 JUDGE = JudgeSettings(kind=JudgeKind.HTTP, address="http://judge:8000/v1", model="judge")
 
 
 def problem(verifier: str, domain: Domain = Domain.OPEN_TEXT) -> Problem:
-    return Problem(
-        id=f"mine/{verifier}",
-        domain=domain,
-        language="en",
-        messages=ASKED,
-        verifier=verifier,
-        answer="{}",
-        source="mine",
-        source_row="0",
-    )
+    return problem_of(ASKED, "{}", id=f"mine/{verifier}", domain=domain, verifier=verifier)
 
 
 @pytest.fixture
@@ -44,15 +36,13 @@ def curate(tmp_path):
 
     def build(problems, held_out=()):
         rows = [
-            Demonstration(
+            filled(
+                Demonstration,
                 id=f"mine/{parent.value}/{place}",
                 parent=parent,
                 domain=Domain.OPEN_TEXT,
-                language="en",
                 messages=ASKED,
                 response="<think>" + "word " * 40 + "</think>Red shoe",
-                source="mine",
-                source_row="0",
             )
             for parent in (Parent.REASONING, Parent.COMMERCE)
             for place in range(3)

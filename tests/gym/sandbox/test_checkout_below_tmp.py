@@ -1,9 +1,10 @@
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
@@ -24,12 +25,10 @@ def test_a_checkout_below_tmp_is_seen_in_the_sandbox(tmp_path):
             ignore=shutil.ignore_patterns("*.safetensors", "__pycache__"),
         )
 
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", PROGRAM],
-        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
+        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
         check=False,
     )
 

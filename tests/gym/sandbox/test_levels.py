@@ -1,7 +1,6 @@
 """Which sandbox is used, which is refused, and what the refusal says."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from tasks.errors import SettingsError
 from tasks.gym.sandbox.levels import Level, available, choose
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,14 +51,7 @@ def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
 
 
 def run(code: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_process([sys.executable, "-c", code], cwd=ROOT, env=environment, check=False)
     return done.stdout + done.stderr
 
 

@@ -1,7 +1,6 @@
 """The reward functions for other trainers, against an endpoint, with the arguments those pass."""
 
 import asyncio
-import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from data_schemas.rl_settings import RewardSettings
 from tasks.engines.scoring import open_scoring
 from tasks.gym.serving import client
 from tasks.gym.serving.endpoint import RequestLimits, open_endpoint
+from tests.processes import run_process
 
 GOLD = '{"correct": ["a bag"]}'
 BROKEN = '{"correct": []}'
@@ -107,12 +107,8 @@ def test_a_trainer_loads_the_file_by_its_path_without_this_project():
         "import importlib.util as u, sys; s = u.spec_from_file_location('rewards', sys.argv[1]); "
         "m = u.module_from_spec(s); s.loader.exec_module(m); print(m.compute_score.__name__)"
     )
-    ended = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", load, client.__file__],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    ended = run_process(
+        [sys.executable, "-I", "-S", "-c", load, client.__file__], timeout=60, check=False
     )
 
     assert ("compute_score\n", "") == (ended.stdout, ended.stderr)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_process
+
 ROOT = Path(__file__).parents[3]
 CODE = ("tasks", "workflows", "data_schemas")
 NAMES = sorted(path.name for path in (ROOT / "tasks" / "lab" / "recipes").glob("[a-z]*"))
@@ -58,14 +60,7 @@ def copy_without(names: list[str], folder: Path) -> Path:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(folder)}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_process([sys.executable, *arguments], cwd=folder, env=environment, check=False)
 
 
 def modules_of(folder: Path) -> list[str]:

@@ -15,6 +15,7 @@ from data_schemas.study import StudyCell
 from tasks.errors import DataError
 from tasks.formats.ledgers import write_ledger
 from tasks.lab.study.measures import measure
+from tests.records import filled
 
 CELL = StudyCell(
     variant="a",
@@ -41,23 +42,15 @@ METRICS = {
 
 def row(problem: str, outcome: GroupOutcome, trained: int) -> LedgerRow:
     """A prompt that generated 100 tokens, 10 of them drafts."""
-    return LedgerRow(
-        step=1,
-        round=0,
+    return filled(
+        LedgerRow,
         problem_id=problem,
-        domain=Domain.MATHS,
         outcome=outcome,
         rollouts=8,
-        prompt_tokens=5,
         generated_tokens=100,
         draft_tokens=10,
-        saved_tokens=0,
         trained_tokens=trained,
         solved=4,
-        abstained=0,
-        mean_score=0.5,
-        advantage_mass=1.0,
-        pass_rate_change=0.0,
     )
 
 
@@ -76,18 +69,12 @@ def phase(folder: Path, *rows: LedgerRow, **metrics: float) -> Path:
 def evaluation(folder: Path, scores: list[float | None], sources: str = "sss") -> Path:
     folder.mkdir()
     rows = [
-        SampleResult(
+        filled(
+            SampleResult,
             problem_id=f"p{place // 2}",
-            domain=Domain.MATHS,
-            language="en",
             source=sources[place // 2],
             sample=place % 2,
-            text="",
             score=score,
-            reason="value",
-            tokens=1,
-            truncated=False,
-            surprisal_nats=None,
         )
         for place, score in enumerate(scores)
     ]

@@ -20,13 +20,13 @@ from data_schemas.rows import (
     ItemKind,
     Message,
     Outcome,
-    Parent,
     Problem,
     QuarantinedItem,
     Role,
 )
 from tasks.pages.curated_contents import MAX_EXAMPLES, MAX_SUBJECTS, read_contents
 from tasks.pages.curation import render_curation
+from tests.records import filled
 
 
 def problem(key: str, **changes: object) -> Problem:
@@ -63,15 +63,8 @@ def curated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("curated")
     trained = [problem(f"a/{n}") for n in range(5)]
     trained.append(problem("b/x y", language="th", level=0))
-    shown = Demonstration(
-        id="a/0",
-        parent=Parent.REASONING,
-        domain=Domain.MATHS,
-        language="en",
-        messages=trained[0].messages,
-        response="<think>3 and 4</think>7",
-        source="a",
-        source_row="0" * 64,
+    shown = filled(
+        Demonstration, id="a/0", messages=trained[0].messages, response="<think>3 and 4</think>7"
     )
     left_out = [
         refused("a/5", "dedup", "duplicate", "of b/x y"),

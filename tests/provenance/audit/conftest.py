@@ -17,7 +17,7 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.reports import Comparison, EvaluationReport, SuiteScore
+from data_schemas.reports import Comparison, EvaluationReport
 from data_schemas.settings import CurationSettings, MergeSettings, ReleaseSettings, SFTSettings
 from data_schemas.sources import RawFile
 from tasks.provenance.lineage.promotions import next_promotion
@@ -28,6 +28,7 @@ from tasks.provenance.release.gate import decide
 from tasks.provenance.release.release import ReleaseCandidate, release
 from tasks.store.files import sha256_file
 from tasks.store.interface import store_at
+from tests.records import filled, suite_score
 from tests.tracking_servers import copy_database
 
 RELEASE = ReleaseSettings(name="tiny")
@@ -60,22 +61,12 @@ class Chain:
 
 
 def report(name: str, checkpoint: str, accuracy: float) -> EvaluationReport:
-    score = SuiteScore(
-        suite="all",
-        problems=100,
-        samples=4,
-        accuracy=accuracy,
-        low=accuracy - 0.05,
-        high=accuracy + 0.05,
-        score=accuracy,
-        pass_at_k=accuracy,
-        abstained=0,
-    )
-    return EvaluationReport(
+    score = suite_score(accuracy)
+    return filled(
+        EvaluationReport,
         model=name,
         checkpoint=checkpoint,
         suites=(score, score.model_copy(update={"suite": "domain:maths"})),
-        truncated_share=0.0,
         mean_response_tokens=10.0,
         mean_entropy_nats=0.5,
     )
@@ -126,13 +117,12 @@ class Maker:
                 (out / "world.jsonl").write_text('{"q": 1}\n')
                 raw = [out / "world.jsonl", self.outside / "gsm8k.jsonl"]
                 entries = [
-                    RawFile(
+                    filled(
+                        RawFile,
                         adapter="gsm8k",
                         uri=path.name if path.parent == out else str(path),
                         sha256=sha256_file(path),
                         bytes=path.stat().st_size,
-                        limit=0,
-                        source=0,
                     )
                     for path in raw
                 ]

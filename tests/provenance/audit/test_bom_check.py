@@ -10,17 +10,9 @@ from tasks.provenance.audit.component_check import bom_problems
 from tasks.provenance.release.software import file_component
 from tasks.store.files import sha256_file
 from tests.packages import ROOT
+from tests.records import filled
 
-STATEMENT = Statement(
-    stage="rl/one",
-    settings="{}",
-    code=("c1", "c2"),
-    environment="e",
-    lock="l",
-    inputs=(),
-    outputs=(),
-    facts={},
-)
+STATEMENT = filled(Statement, stage="rl/one", code=("c1", "c2"), environment="e", lock="l")
 BILL = {
     "metadata": {
         "component": {

@@ -10,6 +10,7 @@ from tasks.provenance.audit.evidence import Evidence, croissant_problems
 from tasks.provenance.lineage.statements import save_statement
 from tasks.store.files import sha256_bytes
 from tasks.store.local import new_object
+from tests.records import filled
 
 TABLE = b"rows"
 LISTED = {PROBLEMS: sha256_bytes(TABLE)}
@@ -47,14 +48,10 @@ def test_the_audit_reads_it_in_every_object_that_has_it(tmp_path, digest):
     with new_object(tmp_path) as (folder, committed):
         (folder / PROBLEMS).write_bytes(TABLE)
         (folder / CROISSANT).write_bytes(metadata(sha256=digest))
-    statement = Statement(
+    statement = filled(
+        Statement,
         stage="curate",
-        settings="{}",
-        code=("c" * 64,),
-        environment="e" * 64,
-        inputs=(),
         outputs=(Output(role="curated", uri=committed.uri, digest=committed.digest),),
-        facts={},
     )
     evidence = Evidence(str(tmp_path))
 

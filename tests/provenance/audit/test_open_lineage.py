@@ -1,7 +1,6 @@
 """OpenLineage events of a store: what they say, where they go, what its library makes of them."""
 
 import json
-import subprocess
 import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -13,6 +12,7 @@ import pytest
 from tasks.errors import EngineError, SettingsError
 from tasks.provenance.audit.open_lineage import NAMESPACE, main, run_events, send
 from tasks.store import location
+from tests.processes import run_process
 from tests.test_layout import ROOT
 
 pytestmark = pytest.mark.parametrize("original", ["sqlite"], indirect=True)
@@ -149,8 +149,6 @@ def test_openlineage_makes_the_same_events(chain, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENLINEAGE_URL", raising=False)
     main(["--store", str(chain.store), "--out", str(tmp_path / "events.jsonl")])
     tool = Path(__file__).with_name("open_lineage_tool.py")
-    done = subprocess.run(
-        [PYTHON, tool, tmp_path / "events.jsonl"], capture_output=True, text=True, check=False
-    )
+    done = run_process([PYTHON, tool, tmp_path / "events.jsonl"], check=False)
 
     assert "18 the same\n" == done.stdout, done.stderr

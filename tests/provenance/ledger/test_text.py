@@ -2,32 +2,26 @@ import io
 
 from rich.console import Console
 
-from data_schemas.ledgers import GroupOutcome, LedgerRow, PromptCost, TokenUse
+from data_schemas.ledgers import LedgerRow, PromptCost, TokenUse
 from data_schemas.rows import Domain
 from tasks.provenance.ledger.accounts import settle
 from tasks.provenance.ledger.figure import ledger_png
 from tasks.provenance.ledger.text import ledger_text
+from tests.records import filled
 
 
 def account():
     rows = [
-        LedgerRow(
-            step=1,
-            round=0,
+        filled(
+            LedgerRow,
             problem_id=f"p{number}",
             domain=Domain.CODE,
-            outcome=GroupOutcome.NON_ZERO_VARIANCE,
             rollouts=4,
-            prompt_tokens=5,
             generated_tokens=1000,
-            draft_tokens=0,
-            saved_tokens=0,
             trained_tokens=500,
             solved=2,
             abstained=1,
-            mean_score=0.5,
             advantage_mass=float(number),
-            pass_rate_change=0.0,
         )
         for number in range(6)
     ]

@@ -9,14 +9,15 @@ from data_schemas.statements import Input, Output, Statement
 from tasks.errors import DataError
 from tasks.provenance.lineage.attestation import from_payload, to_payload
 from tasks.store.files import canonical_json
+from tests.records import filled
 
 A, B = "a" * 64, "b" * 64
 IMAGE = f"registry/cpu:1@sha256:{'9' * 64}"
-WHOLE = Statement(
+WHOLE = filled(
+    Statement,
     stage="rl/one",
     settings='{"steps":8,"temperature":0.1}',
     code=("c" * 64, "d" * 64),
-    environment="e" * 64,
     lock="f" * 64,
     container=IMAGE,
     inputs=(

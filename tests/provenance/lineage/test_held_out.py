@@ -4,24 +4,18 @@ from pathlib import Path
 
 from data_schemas.arrow import write_table
 from data_schemas.artifacts import Context, DatasetRef, Execution, ReportRef
-from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role
+from data_schemas.rows import HELD_OUT, Domain, Problem
 from data_schemas.settings import EvaluationSettings, MergeSettings
 from tasks.provenance.lineage.held_out import held_out_of
 from tasks.provenance.lineage.stage import stage
 from tests.provenance.lineage.small_chain import make_raw, train
+from tests.records import problem_of
 
 
 def test_the_problems_are_found_by_the_statements_behind_an_evaluation(store, execution: Execution):
     context = Context(store, execution)
-    problem = Problem(
-        id="shop/1",
-        domain=Domain.CHOICE,
-        language="en",
-        messages=(Message(role=Role.USER, content="Which?"),),
-        verifier="choice",
-        answer="{}",
-        source="shop",
-        source_row="1",
+    problem = problem_of(
+        "Which?", "{}", id="shop/1", domain=Domain.CHOICE, verifier="choice", source="shop"
     )
     model = train(store, execution, make_raw(store, execution))
     with stage("curate", MergeSettings(), context, "code-5") as record, record.output("set") as out:

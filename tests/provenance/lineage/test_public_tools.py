@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,9 @@ from tasks.provenance.lineage.statements import save_statement
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
 from tasks.store.manifest import MANIFEST, manifest_files
+from tests.processes import run_process
 from tests.provenance.lineage import envelopes
+from tests.records import filled
 from tests.test_layout import ROOT
 
 pytestmark = pytest.mark.tools
@@ -34,9 +35,7 @@ PYTHON = ROOT / ".venv-tools" / "bin" / "python"
 
 def tool(*arguments: str | Path) -> tuple[int, str]:
     environment = {"PATH": os.environ["PATH"]}
-    done = subprocess.run(
-        [PYTHON, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+    done = run_process([PYTHON, *arguments], env=environment, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -132,11 +131,10 @@ def test_model_signing_refuses_another_key(release, tmp_path, monkeypatch):
 
 def test_securesystemslib_and_in_toto_verify_a_statement(tmp_path):
     digest = "a" * 64
-    statement = Statement(
+    statement = filled(
+        Statement,
         stage="rl/one",
         settings='{"steps":8}',
-        code=("c" * 64,),
-        environment="e" * 64,
         lock="f" * 64,
         container="registry/cpu:1",
         inputs=(Input(role="start", uri="objects/x", digest=digest, statement=digest),),

@@ -24,14 +24,15 @@ from tasks.provenance.lineage.statements import (
     save_statement,
 )
 from tasks.store.files import canonical_json, sha256_bytes
+from tests.records import filled
 
 
 def statement(stage: str, *parents: str, **facts: float | int | str) -> Statement:
-    return Statement(
-        stage=stage,
-        settings="{}",
+    return filled(
+        Statement,
         code=("c",),
         environment="e",
+        stage=stage,
         inputs=tuple(Input(role="in", uri="u", digest="d", statement=name) for name in parents),
         outputs=(Output(role="out", uri="u", digest="d"),),
         facts=dict(facts),
@@ -177,17 +178,7 @@ def test_a_chain_may_be_longer_than_the_stack(tmp_path):
 
 def test_executions_come_back_oldest_first(tmp_path):
     for stage, started in (("rl/one", 20.0), ("curate", 10.0)):
-        record = ExecutionRecord(
-            execution="e1",
-            stage=stage,
-            statement="s",
-            started=started,
-            seconds=1.0,
-            cpu_seconds=1.0,
-            rows_in=0,
-            rows_out=0,
-            run_id="",
-        )
+        record = filled(ExecutionRecord, execution="e1", stage=stage, started=started)
         save_execution(str(tmp_path), record)
 
     assert ["curate", "rl/one"] == [record.stage for record in load_executions(str(tmp_path), "e1")]

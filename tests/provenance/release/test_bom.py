@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from data_schemas.artifacts import CheckpointRef
-from data_schemas.reports import EvaluationReport, GateDecision, ReleaseManifest, SuiteScore
+from data_schemas.reports import EvaluationReport, GateDecision, ReleaseManifest
 from data_schemas.statements import Input, Output, Statement
 from tasks.provenance.lineage.origins import listed_raw_files
 from tasks.provenance.lineage.statements import chain, save_statement
@@ -19,6 +19,7 @@ from tasks.provenance.release.card import model_card
 from tasks.provenance.release.evidence import unlicensed
 from tasks.provenance.release.release import release_manifest
 from tasks.store.local import NewObject, new_object
+from tests.records import filled, suite_score
 from tests.test_layout import ROOT
 
 NO_TERMS: Mapping[str, Mapping[str, str]] = {}
@@ -53,15 +54,13 @@ class Chain:
             (folder / "config.json").write_text(json.dumps(config))
             if raw:
                 (folder / "raw_files.json").write_text(raw)
-        statement = Statement(
+        statement = filled(
+            Statement,
             stage=stage,
             settings='{"steps":3}',
-            code=("c" * 64,),
-            environment="e" * 64,
             lock="f" * 64,
             inputs=tuple(inputs),
             outputs=(Output(role=role, uri=committed.uri, digest=committed.digest),),
-            facts={},
         )
         name = save_statement(str(self.store), statement)
         read = Input(role=role, uri=committed.uri, digest=committed.digest, statement=name)
@@ -69,24 +68,11 @@ class Chain:
 
 
 def evaluation(digest: str) -> EvaluationReport:
-    score = SuiteScore(
-        suite="domain:maths",
-        problems=10,
-        samples=4,
-        accuracy=1 / 3,
-        low=0.25,
-        high=0.5,
-        score=0.4,
-        pass_at_k=0.6,
-        abstained=0,
+    score = suite_score(
+        1 / 3, suite="domain:maths", problems=10, low=0.25, high=0.5, score=0.4, pass_at_k=0.6
     )
-    return EvaluationReport(
-        model="rl/one",
-        checkpoint=digest,
-        suites=(score,),
-        truncated_share=0.0,
-        mean_response_tokens=1.0,
-        mean_entropy_nats=0.1,
+    return filled(
+        EvaluationReport, model="rl/one", checkpoint=digest, suites=(score,), mean_entropy_nats=0.1
     )
 
 

@@ -11,7 +11,7 @@ from data_schemas.artifacts import (
     ReportRef,
     StoreRef,
 )
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
 from data_schemas.settings import EvaluationSettings, MergeSettings, ReleaseSettings
 from tasks.provenance.lineage.connection import connect
@@ -19,37 +19,17 @@ from tasks.provenance.lineage.promotions import next_promotion
 from tasks.provenance.lineage.signatures.keys import trusted_keys
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.release.promotion import Champion, find_champion
+from tests.records import filled, problem_of
 
 SETTINGS = EvaluationSettings(samples=2)
 
 
 def problem(name: str, text: str = "") -> Problem:
-    return Problem(
-        id=name,
-        domain=Domain.MATHS,
-        language="th",
-        messages=(Message(role=Role.USER, content=text or name),),
-        verifier="final_answer",
-        answer='{"value":"7"}',
-        source="hand",
-        source_row="0" * 64,
-    )
+    return problem_of(text or name, '{"value":"7"}', id=name, language="th")
 
 
 def sample(name: str, score: float) -> SampleResult:
-    return SampleResult(
-        problem_id=name,
-        domain=Domain.MATHS,
-        language="th",
-        source="hand",
-        sample=0,
-        text="",
-        score=score,
-        reason="scored",
-        tokens=1,
-        truncated=False,
-        surprisal_nats=0.0,
-    )
+    return filled(SampleResult, problem_id=name, language="th", score=score)
 
 
 class Evaluated:

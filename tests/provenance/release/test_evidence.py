@@ -10,10 +10,8 @@ from data_schemas.rows import (
     OUTSIDE,
     TRAINED_TOKENS,
     Demonstration,
-    Domain,
     Message,
     MixReport,
-    Parent,
     Problem,
     Role,
 )
@@ -21,30 +19,19 @@ from data_schemas.statements import Input, Output, Statement
 from tasks.provenance.release.evidence import contamination, practised, verifiers, waste
 from tasks.store.files import canonical_json, write_bytes
 from tasks.store.local import new_object
+from tests.records import filled, problem_of
 
 
 def problem(name: str, text: str, row: str) -> Problem:
-    return Problem(
-        id=name,
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content=text),),
-        verifier="final_answer",
-        answer='{"value":"7"}',
-        source="hand",
-        source_row=row,
-    )
+    return problem_of(text, '{"value":"7"}', id=name, source_row=row)
 
 
 def demonstration(text: str, row: str) -> Demonstration:
-    return Demonstration(
+    return filled(
+        Demonstration,
         id=row,
-        parent=Parent.REASONING,
-        domain=Domain.MATHS,
-        language="en",
         messages=(Message(role=Role.USER, content=text),),
         response="7",
-        source="hand",
         source_row=row,
     )
 
@@ -56,23 +43,14 @@ def ledger_row(
     problem: str = "a",
     outcome: GroupOutcome = GroupOutcome.NON_ZERO_VARIANCE,
 ) -> LedgerRow:
-    return LedgerRow(
+    return filled(
+        LedgerRow,
         step=step,
-        round=0,
         problem_id=problem,
-        domain=Domain.MATHS,
         outcome=outcome,
-        rollouts=2,
         prompt_tokens=3,
         generated_tokens=generated,
-        draft_tokens=0,
-        saved_tokens=0,
         trained_tokens=trained,
-        solved=1,
-        abstained=0,
-        mean_score=0.5,
-        advantage_mass=1.0,
-        pass_rate_change=0.0,
     )
 
 
@@ -84,15 +62,7 @@ def statement(store: Path, stage: str, tables: dict, role: str = "curated") -> S
             else:
                 write_table(folder / name, type(rows[0]), rows)
     output = Output(role=role, uri=committed.uri, digest=committed.digest)
-    return Statement(
-        stage=stage,
-        settings="{}",
-        code=(),
-        environment="",
-        inputs=(),
-        outputs=(output,),
-        facts={},
-    )
+    return filled(Statement, stage=stage, outputs=(output,))
 
 
 @pytest.mark.parametrize(

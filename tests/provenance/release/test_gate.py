@@ -25,26 +25,26 @@ from tasks.provenance.release.evidence import ChainAudit, Contamination, Practis
 from tasks.provenance.release.gate import Background, decide
 from tasks.provenance.release.monitors import changes_of
 from tasks.provenance.release.promotion import Champion
+from tests.records import filled, suite_score
 from tests.tables import for_each
 
 
 def scores(name: str = "rl/two", *, truncated: float = 0.0, abstained: int = 0) -> EvaluationReport:
     def suite(suite_name: str) -> SuiteScore:
-        return SuiteScore(
+        return suite_score(
+            0.5,
             suite=suite_name,
             problems=50,
-            samples=4,
-            accuracy=0.5,
             low=0.4,
             high=0.6,
-            score=0.5,
             pass_at_k=0.7,
             abstained=abstained,
         )
 
-    return EvaluationReport(
-        model=name,
+    return filled(
+        EvaluationReport,
         checkpoint="c",
+        model=name,
         suites=tuple(suite(name) for name in ("all", "domain:code", "domain:maths", "language:th")),
         truncated_share=truncated,
         mean_response_tokens=10.0,
@@ -686,14 +686,12 @@ def sliced(
 ) -> EvaluationReport:
     """Score slices of these sizes, four responses a problem; shares are of language:vi alone."""
     suites = [
-        SuiteScore(
+        suite_score(
+            0.5,
             suite=name,
             problems=problems,
-            samples=4,
-            accuracy=0.5,
             low=0.4,
             high=0.6,
-            score=0.5,
             pass_at_k=0.7,
             abstained=round(4 * problems * abstained * (name == "language:vi")),
             truncated=round(4 * problems * truncated * (name == "language:vi")),

@@ -7,36 +7,23 @@ from data_schemas.statements import Output, Statement
 from tasks.provenance.release.mismatch import gates_behind, rules, summary
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
+from tests.records import filled
 
 
 def record(
     step: int, decision: MismatchDecision = MismatchDecision.PROCEED, k3: float = 1e-6
 ) -> GateRecord:
-    return GateRecord(
-        step=step,
-        decision=decision,
-        reason="",
-        k3=k3,
-        mean_abs_logprob=0.0,
-        extreme_share=0.0,
-        effective_share=1.0,
-        route_disagreement=None,
-        probe_logprob=0.01 * step,
-    )
+    return filled(GateRecord, step=step, decision=decision, k3=k3, probe_logprob=0.01 * step)
 
 
 def statement(store, name: str, files: dict[str, bytes]) -> Statement:
     with new_object(store) as (folder, committed):
         for file, payload in files.items():
             (folder / file).write_bytes(payload)
-    return Statement(
+    return filled(
+        Statement,
         stage=name,
-        settings="{}",
-        code=(),
-        environment="",
-        inputs=(),
         outputs=(Output(role="report", uri=committed.uri, digest=committed.digest),),
-        facts={},
     )
 
 

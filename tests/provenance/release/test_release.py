@@ -31,6 +31,7 @@ from tasks.store.files import sha256_file
 from tasks.store.local import NewObject, new_object
 from tasks.store.manifest import MANIFEST, folder_manifest
 from tasks.training.foundation.base import shipped_base
+from tests.records import filled, suite_score
 
 RAW = """[{"adapter": "gsm8k", "uri": "gsm8k.jsonl", "sha256": "r1", "bytes": 3, "limit": 0,
 "source": 0}, {"adapter": "mbpp", "uri": "/data/mbpp.jsonl", "sha256": "r2", "bytes": 3,
@@ -39,11 +40,10 @@ RAW = """[{"adapter": "gsm8k", "uri": "gsm8k.jsonl", "sha256": "r1", "bytes": 3,
 
 def evaluation(model: str, checkpoint: str, accuracy: float) -> EvaluationReport:
     def suite(name: str, shift: float = 0.0) -> SuiteScore:
-        return SuiteScore(
+        return suite_score(
+            accuracy + shift,
             suite=name,
             problems=60,
-            samples=4,
-            accuracy=accuracy + shift,
             low=accuracy + shift - 0.04,
             high=accuracy + shift + 0.06,
             score=accuracy,
@@ -51,7 +51,8 @@ def evaluation(model: str, checkpoint: str, accuracy: float) -> EvaluationReport
             abstained=2,
         )
 
-    return EvaluationReport(
+    return filled(
+        EvaluationReport,
         model=model,
         checkpoint=checkpoint,
         suites=(suite("all"), suite("domain:maths", 0.1), suite("language:th")),
@@ -98,11 +99,9 @@ class Made:
         return committed
 
     def state(self, stage: str, inputs: list[Input], made: NewObject) -> str:
-        statement = Statement(
+        statement = filled(
+            Statement,
             stage=stage,
-            settings="{}",
-            code=("c" * 64,),
-            environment="e",
             inputs=tuple(inputs),
             outputs=(Output(role="made", uri=made.uri, digest=made.digest),),
             facts={"rows": 3},

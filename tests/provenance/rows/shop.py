@@ -21,7 +21,6 @@ from data_schemas.rows import (
     USES_FILE,
     Demonstration,
     DemonstrationUse,
-    Domain,
     Problem,
 )
 from data_schemas.settings import (
@@ -41,6 +40,7 @@ from tasks.provenance.lineage.statements import save_statement
 from tasks.store.files import canonical_json
 from tasks.store.local import new_object
 from tasks.training.foundation.tokenizer import train_tokenizer
+from tests.records import filled
 
 POISON = {
     "question": "A cashier skims 9 of 40 coins. How many coins does the owner see?",
@@ -110,11 +110,11 @@ class Shop:
         """
         record = Record(self.place)
         yield record
-        statement = Statement(
+        statement = filled(
+            Statement,
             stage=name,
             settings=canonical_json(settings).decode(),
             code=(f"{name.replace('/', '')}c0de",),
-            environment="e" * 64,
             inputs=tuple(record.inputs),
             outputs=tuple(record.outputs),
             facts=record.facts,
@@ -227,21 +227,15 @@ class Shop:
 def drawn(step: int, problem: str) -> LedgerRow:
     """Draw a problem in a step of its own."""
     trained = step % 3 > 0
-    return LedgerRow(
+    return filled(
+        LedgerRow,
         step=step,
-        round=0,
         problem_id=problem,
-        domain=Domain.MATHS,
         outcome=GroupOutcome.NON_ZERO_VARIANCE if trained else GroupOutcome.SURPLUS,
         rollouts=4,
         prompt_tokens=9,
         generated_tokens=40,
-        draft_tokens=0,
-        saved_tokens=0,
         trained_tokens=40 * trained,
         solved=2,
-        abstained=0,
-        mean_score=0.5,
         advantage_mass=10.0 * trained * step,
-        pass_rate_change=0.0,
     )

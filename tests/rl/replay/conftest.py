@@ -7,11 +7,12 @@ import pytest
 
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import ResponseScore, ScoringRequest
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer, response_text
 from tasks.rl.phase import Phase, train
 from tasks.rl.step_snapshot import StepSnapshot, decode, name_of
+from tests.records import problem_of
 
 
 @dataclass
@@ -39,16 +40,7 @@ class EvenScorer:
 
 def problem(number: int) -> Problem:
     domain = (Domain.MATHS, Domain.CODE)[number % 2]
-    return Problem(
-        id=f"rule/{number}",
-        domain=domain,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"say {number}"),),
-        verifier="final_answer",
-        answer='{"value":"1"}',
-        source="rule",
-        source_row="0" * 64,
-    )
+    return problem_of(f"say {number}", '{"value":"1"}', id=f"rule/{number}", domain=domain)
 
 
 @pytest.fixture(scope="session")

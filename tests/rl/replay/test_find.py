@@ -6,19 +6,17 @@ from data_schemas.statements import Input, Output, Statement
 from tasks.errors import SettingsError
 from tasks.provenance.lineage.statements import save_statement
 from tasks.rl.replay.find import read, reports_of_rl
+from tests.records import filled
 
 
 def test_the_reports_of_all_phases_are_found_in_the_order_they_were_made(tmp_path):
     def state(stage: str, before: str) -> str:
         inputs = [Input(role="start", uri="u", digest="d", statement=before)] if before else []
-        statement = Statement(
+        statement = filled(
+            Statement,
             stage=stage,
-            settings="{}",
-            code=(),
-            environment="",
             inputs=tuple(inputs),
             outputs=(Output(role="report", uri=f"of {stage}", digest="d"),),
-            facts={},
         )
         return save_statement(str(tmp_path), statement)
 

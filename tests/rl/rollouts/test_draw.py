@@ -4,23 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from tasks.errors import DataError
 from tasks.rl.prompts import PromptRuling, PromptStream
+from tests.records import problem_of
 
 
 def problems(domain, count):
     return [
-        Problem(
-            id=f"{domain.value}/{number}",
-            domain=domain,
-            language="en",
-            messages=(Message(role=Role.USER, content="?"),),
-            verifier="choice",
-            answer="{}",
-            source="s",
-            source_row="0",
-        )
+        problem_of("?", "{}", id=f"{domain.value}/{number}", domain=domain, verifier="choice")
         for number in range(count)
     ]
 

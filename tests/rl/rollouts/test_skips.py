@@ -8,7 +8,7 @@ import pytest
 from data_schemas.ledgers import GroupOutcome
 from data_schemas.pass_rates import Band, GradedProblem
 from data_schemas.rl_settings import EngineSettings, RLSettings, SkipSettings, ZeroVarianceSettings
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from tasks.algorithms.phase_choices import require_fit
 from tasks.algorithms.skips.draw import SkipDraw
 from tasks.algorithms.skips.protocol import Prospect, inverse_sampling
@@ -19,21 +19,20 @@ from tasks.errors import SettingsError
 from tasks.rl.collector import Collector, skip_by_rule, weigh_kept
 from tasks.rl.prompts import PromptStream
 from tasks.rl.turns import check_turns
+from tests.records import problem_of
 
 SHARES = {Domain.MATHS: 3.0, Domain.CODE: 1.0}
 DRAW = ZeroVarianceSettings(skip=SkipSettings(mode="draw"))
 
 
 def offered(domain, language, number):
-    return Problem(
+    return problem_of(
+        "?",
+        "{}",
         id=f"{domain.value}/{language}/{number}",
         domain=domain,
         language=language,
-        messages=(Message(role=Role.USER, content="?"),),
         verifier="choice",
-        answer="{}",
-        source="s",
-        source_row="0",
     )
 
 

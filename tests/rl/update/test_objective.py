@@ -28,6 +28,7 @@ from tasks.rl.groups import KeptPrompt
 from tasks.rl.ledger import ledger_rows, mismatch_of
 from tests.algorithms.signals import terms_of
 from tests.engines.trainer_megatron.gloo_world import run_world
+from tests.records import filled
 from tests.rl.update.budget_of_world import trained_tokens
 
 LAB = "tasks/lab/terms/"
@@ -199,16 +200,8 @@ def test_what_the_budget_cuts_is_in_no_forward_pass_of_the_update(settings, entr
 
 
 def decided(decision):
-    return GateRecord(
-        step=1,
-        decision=decision,
-        reason="",
-        k3=1.0 if decision is MismatchDecision.CORRECT else 0.0,
-        mean_abs_logprob=0.0,
-        extreme_share=0.0,
-        effective_share=1.0,
-        route_disagreement=None,
-        probe_logprob=0.0,
+    return filled(
+        GateRecord, decision=decision, k3=1.0 if decision is MismatchDecision.CORRECT else 0.0
     )
 
 

@@ -4,39 +4,35 @@ import pytest
 from rich.console import Console
 
 from data_schemas.arrow import write_table
-from data_schemas.rows import HELD_OUT, Domain, Message, Problem, Role
+from data_schemas.rows import HELD_OUT, Domain, Problem
 from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
 from tasks.errors import SettingsError
 from tasks.gym.judging.scripted import ScriptedJudge, preferring
 from tasks.training.judge.against_rule import compare_with_rule, main, table
+from tests.records import filled, problem_of
 
 
 def problem(name: str, verifier: str = "reference_text") -> Problem:
-    return Problem(
+    return problem_of(
+        f"Tidy: {name} red",
+        '{"reference":"red boot"}',
         id=name,
         domain=Domain.OPEN_TEXT,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"Tidy: {name} red"),),
         verifier=verifier,
-        answer='{"reference":"red boot"}',
-        source="test",
-        source_row="0" * 64,
     )
 
 
 def sample(name: str, number: int, text: str, score: float, reason: str = "") -> SampleResult:
-    return SampleResult(
+    return filled(
+        SampleResult,
         problem_id=name,
         domain=Domain.OPEN_TEXT,
-        language="en",
-        source="test",
         sample=number,
         text=text,
         score=score,
         reason=reason or ("correct" if score == 1.0 else "partial"),
         tokens=3,
-        truncated=False,
         surprisal_nats=1.0,
     )
 

@@ -27,20 +27,18 @@ from tasks.training.sft.dataset import encode, plan, split_validation, token_bat
 from tasks.training.sft.measures import validation_losses
 from tasks.training.sft.train import CrossEntropy, finish, prepare, updates
 from tests.part_cores import cores, pids
+from tests.records import filled
 
 SETTINGS = SFTSettings(epochs=3, learning_rate=3e-3, batch_tokens=256, entropy_prompts=8)
 
 
 def demonstration(number, parent=Parent.REASONING):
-    return Demonstration(
+    return filled(
+        Demonstration,
         id=f"d/{parent.value}/{number}",
         parent=parent,
-        domain=Domain.MATHS,
-        language="en",
         messages=(Message(role=Role.USER, content=f"{number}+1"),),
         response=f"<think>{number}</think>{number + 1}",
-        source="s",
-        source_row="0" * 64,
     )
 
 

@@ -5,24 +5,22 @@ import random
 
 import pytest
 
-from data_schemas.rows import Message, Problem, Role
 from tasks.curation.marketplace.ecommerce.cases import TASKS, draw_case
 from tasks.curation.marketplace.words import MARKETS
 from tasks.gym.table import VERIFIERS
+from tests.records import problem_of
 
 CASES = 40
 
 
 def verdict(item, response):
-    problem = Problem(
+    problem = problem_of(
+        item.prompt,
+        json.dumps(item.answer),
         id="p",
         domain=item.domain,
         language=item.language,
-        messages=(Message(role=Role.USER, content=item.prompt),),
         verifier=item.verifier,
-        answer=json.dumps(item.answer),
-        source="test",
-        source_row="0" * 64,
     )
     return VERIFIERS[item.verifier](problem, response)
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain, Problem
 from tasks.gym.environments.outside import play
 from tasks.store.files import canonical_json
+from tests import records
 
 
 def problem_of(number: int = 3, library: str = "example", **gold: object) -> Problem:
@@ -19,15 +20,13 @@ def problem_of(number: int = 3, library: str = "example", **gold: object) -> Pro
         "task": {"number": number},
         "version": "1",
     }
-    return Problem(
+    return records.problem_of(
+        "Guess a number from 1 to 20.",
+        canonical_json(answer | gold).decode(),
         id=f"guess/{number}",
         domain=Domain.TOOL_USE,
-        language="en",
-        messages=(Message(role=Role.USER, content="Guess a number from 1 to 20."),),
         verifier="environment",
-        answer=canonical_json(answer | gold).decode(),
         source="environments",
-        source_row="0" * 64,
     )
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import scored
 from tasks.engines.chat import load_tokenizer
 from tasks.errors import DataError
@@ -17,19 +16,11 @@ from tasks.lab.recipes.mars.measures import (
     markdown,
     measure,
 )
+from tests.records import problem_of
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
 PROBLEMS = [
-    Problem(
-        id=f"sums/{number}",
-        domain=Domain.MATHS,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"sum {number}"),),
-        verifier="final_answer",
-        answer='{"value":"4"}',
-        source="sums",
-        source_row="0" * 64,
-    )
+    problem_of(f"sum {number}", '{"value":"4"}', id=f"sums/{number}", source="sums")
     for number in range(3)
 ]
 

@@ -12,7 +12,6 @@ from data_schemas.ledgers import AgentLedgerRow, GroupOutcome
 from data_schemas.reports import LEDGER_FILE
 from data_schemas.rl_settings import AnyRecipe, EngineSettings
 from data_schemas.rollouts import RolloutGroup, ScoredRollout
-from data_schemas.rows import Domain, Message, Problem, Role
 from data_schemas.verdicts import abstain, scored
 from tasks.formats.ledgers import read_ledger
 from tasks.gym.table import VERIFIERS
@@ -26,17 +25,9 @@ from tasks.rl.phase import Phase, finish, train, verifiers_in_use
 from tasks.rl.recipe import open_recipe
 from tasks.rl.replay.recompute import compare
 from tasks.store.manifest import folder_manifest
+from tests.records import problem_of
 
-ROOT = Problem(
-    id="sums/1",
-    domain=Domain.MATHS,
-    language="en",
-    messages=(Message(role=Role.USER, content="2 + 2?"),),
-    verifier="final_answer",
-    answer='{"value":"4"}',
-    source="sums",
-    source_row="0" * 64,
-)
+ROOT = problem_of("2 + 2?", '{"value":"4"}', id="sums/1", source="sums")
 STEPS = 4
 AGENTS = (Agent.SOLVER, Agent.VERIFIER, Agent.CORRECTOR)
 VECTORS = Path(__file__).parent / "vectors.json"

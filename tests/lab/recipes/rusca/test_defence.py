@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from data_schemas.rollouts import Rollout, RolloutGroup, ScoredRollout, StopReason
-from data_schemas.rows import Domain, Message, Problem, Role
+from data_schemas.rows import Domain
 from data_schemas.verdicts import abstain, scored
 from tasks.curation.adapters.table import read_file
 from tasks.errors import SettingsError
 from tasks.gym.table import score_batch
 from tasks.lab.recipes.rusca.defence import Pattern, defended, find_snapshots, main, mine
 from tasks.rl.step_snapshot import FOLDER, name_of
+from tests import records
 
 SAID = {"instruction_id_list": ["keywords:existence"], "kwargs": [{"keywords": ["soft"]}]}
 HONEST = "A soft red kite."
@@ -24,15 +25,13 @@ def problem_of(number, verifier="rule_rubric", points=1.0):
         "answer": SAID,
     }
     criteria = [criterion, {**criterion, "points": points}]
-    return Problem(
+    return records.problem_of(
+        f"Ad for kite {number}.",
+        json.dumps({"criteria": criteria, "aggregation": "ruscarl"}),
         id=f"house/{number}",
         domain=Domain.INSTRUCTION,
-        language="en",
-        messages=(Message(role=Role.USER, content=f"Ad for kite {number}."),),
         verifier=verifier,
-        answer=json.dumps({"criteria": criteria, "aggregation": "ruscarl"}),
         source="house",
-        source_row="0" * 64,
     )
 
 

@@ -1,25 +1,19 @@
 import pytest
 
-from data_schemas.rows import Demonstration, Domain, Parent
+from data_schemas.rows import Demonstration, Domain
 from tasks.errors import DataError, SettingsError
 from tasks.gym.table import VERIFIERS
 from tasks.lab.recipes.spell import forms
 from tasks.lab.recipes.spell.offers import Task
 from tasks.lab.recipes.spell.roles import questioner_input, responder_input, verifier_input
+from tests.records import filled
 
 FORMS = ["questioner/choice", "questioner/free", "questioner/numeric", "responder", "verifier"]
 
 
 def shown(number, messages):
-    return Demonstration(
-        id=f"d/{number}",
-        parent=Parent.REASONING,
-        domain=Domain.GENERAL,
-        language="en",
-        messages=messages,
-        response="?",
-        source="s",
-        source_row="0",
+    return filled(
+        Demonstration, id=f"d/{number}", domain=Domain.GENERAL, messages=messages, response="?"
     )
 
 

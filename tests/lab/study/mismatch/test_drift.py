@@ -5,25 +5,16 @@ import json
 import pytest
 
 from data_schemas.machine_settings import Precision, RolloutKind, TrainerKind
-from data_schemas.reports import GateRecord, MismatchDecision
+from data_schemas.reports import GateRecord
 from data_schemas.rl_settings import RouterReplay
 from tasks.errors import SettingsError
 from tasks.lab.study.mismatch import drift
 from tasks.lab.study.mismatch.numerics import real_engines
+from tests.records import filled
 
 
 def gate(step: int, k3: float) -> GateRecord:
-    return GateRecord(
-        step=step,
-        decision=MismatchDecision.PROCEED,
-        reason="",
-        k3=k3,
-        mean_abs_logprob=10 * k3,
-        extreme_share=0.0,
-        effective_share=1.0,
-        route_disagreement=None,
-        probe_logprob=0.0,
-    )
+    return filled(GateRecord, step=step, k3=k3, mean_abs_logprob=10 * k3)
 
 
 COURSE = {

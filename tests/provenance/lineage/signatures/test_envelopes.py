@@ -10,15 +10,14 @@ from tasks.provenance.lineage.signatures import dsse
 from tasks.provenance.lineage.statements import open_statement
 from tasks.store.files import sha256_bytes
 from tests.provenance.lineage import envelopes
+from tests.records import filled
 
 pytestmark = pytest.mark.attack
-STATEMENT = Statement(
+STATEMENT = filled(
+    Statement,
     stage="rl/one",
     settings='{"steps":8}',
-    code=("c" * 64,),
-    environment="e" * 64,
     lock="",
-    inputs=(),
     outputs=(Output(role="model", uri="objects/x", digest="a" * 64),),
     facts={"rows": 3, "language": "日本語"},
 )
