@@ -45,6 +45,7 @@ from tasks.gym.options.rejections import (
     is_denied,
     is_hedged,
 )
+from tasks.gym.options.selections import select, unselected
 from tasks.gym.protocol import Gold, verify_answer
 
 # "a and c are right"
@@ -126,7 +127,8 @@ def _check_unread(language: str, gold: MultipleChoice, answer: str) -> Verdict:
 def _check(gold: MultipleChoice, answer: str) -> Verdict:
     options = [frozenset(map(fold, option)) for option in (gold.correct, *gold.others)]
     text, unclear = divide_letters(without_container(answer), options)
-    text = plain(text)
+    stated = plain(text)
+    text = select(stated, options)
     denying = deny_false_options(text)
     regions, announced = assertions(denying, options)
     *earlier, last = (BORDER.sub(" ", region) for region in regions)
@@ -140,6 +142,8 @@ def _check(gold: MultipleChoice, answer: str) -> Verdict:
     if unclear and (verdict.solved or (verdict.reason == "wrong" and unclear & options[0])):
         return abstain("letter_or_word", f"{sorted(unclear)} in {last[:80]!r}")
     is_denied_only = verdict.reason == "wrong" and not verdict.detail.startswith("asserts")
+    if left_open := unselected(stated, options):
+        return abstain(left_open, last[:80])
     if denying != text and is_denied_only:
         return abstain("false_option_named", last[:80])
     if verdict.solved and _affirms_several(gold, answer):

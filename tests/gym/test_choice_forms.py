@@ -714,3 +714,98 @@ def test_what_is_announced_beside_a_false_option_counts(
     problem, response: str, score: float
 ) -> None:
     assert score == score_batch([problem("choice", GOLD)], [response])[0].score
+
+
+SELECTED = {
+    "en": [
+        "Neither A nor C but B.",
+        "The answer is neither A nor C but B.",
+        "Only B works.",
+        "So only option B is correct, because it is blue.",
+        "Only B.",
+        "A: no. B: yes. C: no.",
+        "- **A**: Incorrect\n- **B**: Correct\n- **C**: Incorrect",
+        "(A) no, it is red (B) yes (C) no",
+        "A: \u274c\nB: \u2705\nC: \u274c",
+        "| A | no |\n| B | yes |\n| C | no |",
+        "A: no, it is red.\nB: yes, it is blue.\nC: no.\nThe answer is B.",
+    ],
+    "zh": ["既不是A也不是C，而是B。", "只有B正确。", "A：错。B：对。C：错。", "不是A、C，而是B"],
+    "id": ["Bukan A maupun C, melainkan B.", "Hanya B yang benar.", "A: tidak. B: ya. C: tidak."],
+    "ms": ["Bukan A mahupun C, tetapi B.", "Hanya B betul.", "A: salah. B: betul. C: salah."],
+    "th": ["ไม่ใช่ A และไม่ใช่ C แต่เป็น B", "มีเพียง B เท่านั้นที่ถูก", "A: ผิด\nB: ถูก\nC: ผิด"],
+    "vi": ["Không phải A hay C mà là B.", "Chỉ có B đúng.", "A: sai. B: đúng. C: sai."],
+    "pt": ["Nem A nem C, mas B.", "Só B está correta.", "A: não. B: sim. C: não."],
+    "es": ["Ni A ni C, sino B.", "Solo la opción B es correcta.", "A: no. B: sí. C: no."],
+    "fr": ["Ni A ni C, mais B.", "Seule B convient.", "A : faux. B : vrai. C : faux."],
+    "de": ["Weder A noch C, sondern B.", "Nur B passt.", "A: nein. B: ja. C: nein."],
+    "it": ["Né A né C, ma B.", "Solo B funziona.", "A: no. B: sì. C: no."],
+    "tl": ["Hindi A ni C kundi B.", "B lamang ang tama.", "A: mali. B: tama. C: mali."],
+}
+
+
+@for_each(
+    ("language", "response"), [(tag, text) for tag, texts in SELECTED.items() for text in texts]
+)
+def test_one_option_of_all_is_selected(problem, language: str, response: str) -> None:
+    golds = [
+        {"correct": [letter], "others": [[other] for other in "ABC" if other != letter]}
+        for letter in "BAC"
+    ]
+    rows = [problem("choice", gold).model_copy(update={"language": language}) for gold in golds]
+
+    assert [1.0, 0.0, 0.0] == [one.score for one in score_batch(rows, [response] * 3)]
+
+
+@for_each(
+    "response",
+    [
+        "A: yes. B: yes. C: no.",
+        "A: ya. B: ya. C: tidak.",
+        "A: no. B: no. C: no.",
+        "A: no. B: maybe. C: no.",
+        "B: yes. B: no. C: no.",
+        "A: no. B: yes. C: no. The answer is C.",
+        "Neither A nor C.",
+        "Neither B nor C but A or C.",
+        "Not only B works.",
+        "Only B is wrong.",
+        "Only B and C work.",
+    ],
+)
+def test_what_selects_no_option_or_two_is_not_paid(problem, response: str) -> None:
+    golds = [
+        {"correct": [letter], "others": [[other] for other in "ABC" if other != letter]}
+        for letter in "BAC"
+    ]
+
+    assert 1.0 not in [
+        one.score for one in score_batch([problem("choice", g) for g in golds], [response] * 3)
+    ]
+
+
+@for_each(
+    ("language", "response"),
+    [
+        ("en", "A... no, B."),
+        ("en", "A. Wait, no, B."),
+        ("zh", "A……不，B。"),
+        ("id", "A... bukan, B."),
+        ("vi", "A... không, B."),
+        ("pt", "A... não, B."),
+        ("fr", "A... non, B."),
+        ("de", "A... nein, B."),
+        ("tl", "A... hindi, B."),
+        ("en", "A: true. B: false. C: true."),
+    ],
+)
+def test_an_option_in_place_of_another_one_is_an_abstention(
+    problem, language: str, response: str
+) -> None:
+    golds = [
+        {"correct": [letter], "others": [[other] for other in "ABC" if other != letter]}
+        for letter in "BA"
+    ]
+    rows = [problem("choice", gold).model_copy(update={"language": language}) for gold in golds]
+
+    assert [None, 0.0] == [one.score for one in score_batch(rows, [response] * 2)]

@@ -21,6 +21,8 @@ from tasks.gym.maths.latex_terms import LatexTerm, parse_term, renamed, symbols
 from tasks.gym.maths.parse import Answer, parse
 
 MAX_PARAMETERS = 3
+MAX_PARTS = 3
+"""Most numbers of a form that is not read; one with more names what it likes."""
 SENTENCE_WORDS, SHORT_SENTENCE_WORDS = 6, 4
 """Least words of a sentence, and of one that has a verb of `_VERB`."""
 _VERB = re.compile(
@@ -106,7 +108,8 @@ def _is_part(gold: Answer, other: Answer) -> bool:
         other.readable or _A_WORD.search(outside) or not _BETWEEN.search(outside)
     ):
         return False
-    return any(same(gold, parse(number)) for number in _NUMBER.findall(other.text))
+    numbers = _NUMBER.findall(other.text)
+    return len(numbers) <= MAX_PARTS and any(same(gold, parse(number)) for number in numbers)
 
 
 def _is_coefficient(gold: Answer, other: Answer) -> bool:

@@ -55,12 +55,19 @@ _CONCLUSION = compile_folded(
     r"conclusione|fazit|kesimpulan|kết luận|konklusyon|สรุป|结论|結論)[ \t*_:]{0,5}\n[ \t\n]{0,9}"
     r"(?=[(*_]{0,4}[a-z][)*_.]{0,4}\s*\Z)"
 )
-# "not A but B", "bukan A melainkan B", "不是A而是B", of options of one letter.
+# "not A but B", "neither A nor C but B", "bukan A melainkan B", of options of one letter.
+_NOT = (
+    r"(?:(?<!\w)(?:not|neither|bukan(?:lah)?|không phải(?: là)?|não é|nem|no es|ni|nicht|weder|pas|"
+    r"non è|né|hindi)\s|ไม่ใช่|[既也]?不是)"
+)
+_NOR = (
+    r"(?:,?\s{0,2}(?:(?<!\w)(?:and|or|nor|not|neither|maupun|mahupun|atau|dan|bukan|hoặc|hay|và|"
+    r"cũng|không phải(?: là)?|nem|ni|noch|oder|né|ou|o|at|hindi)(?!\w)|และ|หรือ|ไม่ใช่|"
+    r"[和或与與、&]|也?不是)\s{0,2}|,\s?){1,3}"
+)
 _NOT_BUT = compile_folded(
-    r"(?:"
-    r"(?<!\w)(?:not|bukan(?:lah)?|không phải(?: là)?|não é|no es|nicht|pas|hindi)\s|ไม่ใช่|不是"
-    r")\s?(?:option )?\(?[a-z]\)?,?\s?(?:"
-    r"(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|mais|kundi)\s|แต่(?:เป็น|คือ)?|而是"
+    rf"{_NOT}\s?(?:option )?\(?[a-z]\)?(?:{_NOR}(?:option )?\(?[a-z]\)?(?![a-z])){{0,4}},?\s?(?:"
+    r"(?<!\w)(?:but|melainkan|tetapi|mà là|mas|sino|sondern|mais|ma|kundi)\s|แต่(?:เป็น|คือ)?|而是"
     r")\s?(?:(?:rather|sim|sí) )?(?=(?:option )?\(?[a-z]\)?(?![a-z]))"
 )
 # "(a) The mean is 0. (b) The variance ...": parts of a problem, of which none is an option

@@ -366,6 +366,7 @@ def test_a_date_of_which_the_gold_is_the_year_is_an_abstention(
         ("The answer is 3∠30°.", "3", "?", None),
         ("\\boxed{3 | 5}", "3", "?", None),
         ("\\boxed{3 | 5}", "8", "?", 0.0),
+        ("\\boxed{1 | 2 | 3 | 4}", "3", "?", 0.0),
         ("So it is\n3+", "3", "?", None),
         ("The answer is 3 + y apples.", "3", "?", 0.0),
         ("A resposta é 3 • y.", "3", "?", 0.0),

@@ -1,0 +1,107 @@
+"""Clauses that select one option of all: `A: no. B: yes. C: no.`, `Only B works`, `A... no, B`.
+
+A list of what is said of each option, at the beginning, announces the one that it calls right. One
+that calls none or several of them right states so many answers.
+"""
+
+# ruff: noqa: RUF001 - other scripts
+from collections.abc import Sequence
+
+from tasks.gym.options.languages import compile_folded
+
+_YES = (
+    "yes|true|right|correct|ya|benar|betul|tepat|sim|cert[ao]|corret[ao]|verdadeir[ao]|sí|si|"
+    "verdader[ao]|correct[ao]|oui|vraie?|correcte|juste|ja|richtig|korrekt|wahr|sì|ver[ao]|giust[ao]|"
+    "corrett[ao]|có|đúng|oo|opo|tama|ใช่|ถูก(?:ต้อง)?|是|[对對]的?|正[确確]的?|✓|✔|✅|☑"
+)
+_NO = (
+    "no|false|wrong|incorrect|tidak|bukan|salah|keliru|não|errad[ao]|incorret[ao]|fals[ao]|"
+    "incorrect[ao]|non|faux|fausse|incorrecte|nein|falsch|inkorrekt|sbagliat[ao]|errat[ao]|không|sai|hindi|mali|"
+    "ไม่ใช่|ไม่ถูก(?:ต้อง)?|ผิด|否|不是|不?[错錯]|不[对對]|不正[确確]|[错錯][误誤]|✗|✘|❌|×"
+)
+_HEAD = (
+    r"[\s*(\-•|]{0,6}(?:(?:option|opsi|pilihan|opção|opción|choice|ข้อ|[選选][項项]) )?"
+    r"(?<![^\W_])(?P<letter>[a-z])"
+    r"(?:\)\s|[)*.]{0,3}\s?(?:[:|=→\u2013\u2014-]|(?:is|é|es|est|ist|è)(?= )))"
+)
+# "a: no", "(b) - yes, it is blue.", "c is wrong"
+_ITEM = compile_folded(
+    rf"{_HEAD}[\s*]{{0,4}}(?:(?P<yes>{_YES})|{_NO})(?!\w)\*{{0,2}}"
+    r"(?:\s?[,(;\u2013\u2014-][^.。\n]{0,120}?)?[\s.,;。、|]*"
+    rf"(?=\Z|(?<=[.\n。])|{_HEAD.replace('?P<letter>', '?:')})"
+)
+_SAID = compile_folded(rf"{_YES}|{_NO}")
+MIN_ITEMS = 2
+# "only b works", "hanya b yang benar", "só b está correta", "b lamang ang tama", "只有b正确"
+_ONLY = compile_folded(
+    r"(?:\A|(?<=[.!,:;\n。])\s?|(?<!\w)(?:so|thus|hence|therefore|jadi|maka|vậy|logo|portanto|donc|"
+    r"quindi|also|daher|entonces)\s|因此|所以|ดังนั้น\s?)"
+    r"(?:(?:only|hanya|cuma|chỉ(?: có)?|só|apenas|somente|s[oó]lo|solamente|seule?|seulement|nur|"
+    r"tanging|soltanto)\s|มีเพียง\s?|มีแค่\s?|เฉพาะ\s?|只有|仅有|僅有)"
+    r"(?:(?:option|choice|opsi|pilihan|jawaban|jawapan|a|la|la réponse|l'option|a opção|"
+    r"a alternativa|la opción|đáp án|phương án|lựa chọn|die antwort|antwort|l'opzione|"
+    r"la risposta)\s|ข้อ\s?|ตัวเลือก\s?|[选選][项項]\s?)?"
+    r"\(?(?P<letter>[a-z])\)?\s?(?:(?:is|are|was|é|está|es|est|ist|è|là|yang|ang|can be|that is|"
+    r"là đáp án)\s|(?:เท่านั้น)?ที่\s?|เท่านั้น\s?|[才是]{1,2})?"
+    rf"(?:(?=[.!\n。]|\Z)|{_YES}|works|fits|holds|applies|makes sense|is possible|funciona|serve|"
+    r"sirve|convient|marche|passt|stimmt|funziona|va bene|phù hợp|sesuai|cocok|符合|成立|可行)"
+    r"(?=\s?(?:[.!,;\n。]|\Z|because|since|karena|kerana|vì|porque|parce|weil|perché|เพราะ|因))"
+)
+_NO_WORD = (
+    r"(?:wait|hmm|oh|eh|ah|à)?\W{0,3}(?:no|nope|wait|sorry|tidak|bukan|maaf|não|non|nein|"
+    r"không(?: phải)?|hindi|不[是对對]?|ไม่(?:ใช่)?)"
+)
+# "a... no, b"; in Thai "a... ไม่ใช่ b" says that it is not b
+_RETRACTED = compile_folded(
+    rf"\W{{0,6}}[a-z]\W{{1,8}}{_NO_WORD}\s?[,.;:!…、。\u2013\u2014-]{{1,3}}\s?"
+    r"(?:it(?:'s| is) |option )?\W{0,3}(?P<last>[a-z])\W{0,6}"
+)
+
+
+def select(text: str, options: Sequence[frozenset[str]]) -> str:
+    """Write a list of what is said of each option, and `only b works`, as an announcement.
+
+    Args:
+        text: of `plain`.
+        options: their folded names.
+    """
+    called, rest = _called(text, options)
+    if called:
+        right = (f"answer: {letter}" for letter, is_right in called.items() if is_right)
+        return "\n".join((*right, rest))
+    names = frozenset[str]().union(*options)
+    return _ONLY.sub(
+        lambda only: f"\nanswer: {only['letter']}" if only["letter"] in names else only[0], text
+    )
+
+
+def unselected(text: str, options: Sequence[frozenset[str]]) -> str:
+    """Return why a text leaves open whether it selects the right option, the first; '' if not.
+
+    In `a... no, b` the right one replaces another, and a list calls nothing but the right one
+    false, for which the question may ask.
+    """
+    replacing = _RETRACTED.fullmatch(text)
+    if replacing and replacing["last"] in options[0]:
+        return "taken_back"
+    called, _ = _called(text, options)
+    false = [letter for letter, is_right in called.items() if not is_right]
+    is_only = len(false) == 1 and len(called) > MIN_ITEMS and false[0] in options[0]
+    return "false_option_named" if is_only else ""
+
+
+def _called(text: str, options: Sequence[frozenset[str]]) -> tuple[dict[str, bool], str]:
+    """Return what a list at the beginning of a text calls each option, and the text behind it.
+
+    There is none where an option is called both, or has a word of the list, as yes is, as its name.
+    """
+    names = frozenset[str]().union(*options)
+    place, called = 0, dict[str, bool]()
+    while item := _ITEM.match(text, place):
+        letter, is_right = item["letter"], item["yes"] is not None
+        if letter not in names or called.setdefault(letter, is_right) is not is_right:
+            return {}, text
+        place = item.end()
+    if len(called) < MIN_ITEMS or any(_SAID.fullmatch(name) for name in names):
+        return {}, text
+    return called, text[place:]
