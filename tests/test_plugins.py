@@ -49,6 +49,7 @@ def problem(verifier: str, gold: object = None) -> Problem:
         id=f"test/{verifier.partition('@')[0]}",
         domain=Domain.GENERAL,
         verifier=verifier,
+        source_row="0",
     )
 
 

@@ -271,13 +271,14 @@ def demonstration(number: int, parent: Parent) -> Demonstration:
         parent=parent,
         messages=(Message(role=Role.USER, content=f"What is {number} + 1?"),),
         response=str(number + 1),
+        source="hand",
     )
 
 
 @pytest.mark.slow
 def test_a_general_fine_tuning_after_rl_learns_from_both_parents_rows_and_is_evaluated(store, base):
     rows = [demonstration(n, MERGED[n % 2]) for n in range(8)]
-    question = problem_of(rows[0].messages, '{"value":"1"}', id="p")
+    question = problem_of(rows[0].messages, '{"value":"1"}', id="p", source="hand")
     with stage("curate", CurationSettings(), Context(store, EXECUTION), "code") as record:
         with record.output("curated") as out:
             write_table(out / DEMONSTRATIONS, Demonstration, rows)

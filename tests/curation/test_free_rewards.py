@@ -59,6 +59,7 @@ def problem(number: int, verifier: str, answer: str = "{}") -> Problem:
         domain=Domain.GENERAL,
         verifier=verifier,
         source="own",
+        source_row="0",
     )
 
 

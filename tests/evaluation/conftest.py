@@ -19,7 +19,9 @@ def make_problem():
     """A final-answer problem whose prompt is its id."""
 
     def make(name, *, domain=Domain.MATHS, language="en", value="7"):
-        return problem_of(name, f'{{"value":"{value}"}}', id=name, domain=domain, language=language)
+        return problem_of(
+            name, f'{{"value":"{value}"}}', id=name, domain=domain, language=language, source="hand"
+        )
 
     return make
 
@@ -52,6 +54,7 @@ def make_samples():
                 answer=answers[place] if answers else None,
                 level=level,
                 request=request,
+                source="hand",
             )
             for place, score in enumerate(scores)
         ]

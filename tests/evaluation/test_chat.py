@@ -508,6 +508,7 @@ def test_a_held_out_prompt_is_chosen_by_its_number_and_begins_a_conversation(
             domain=Domain.CHOICE,
             verifier="choice",
             source="shop",
+            source_row="1",
         )
         for text in ("a\nb", "c" * 100)
     ]

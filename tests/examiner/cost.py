@@ -72,7 +72,9 @@ def _expression(rng: random.Random, depth: int) -> str:
 
 def build_problem(gold: str) -> Problem:
     """Build a problem with this gold."""
-    return problem_of("Find it.", json.dumps({"value": gold}), id="cost", source="cost")
+    return problem_of(
+        "Find it.", json.dumps({"value": gold}), id="cost", source="cost", source_row="0"
+    )
 
 
 def draw(texts: int, seed: int) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ from tests.records import problem_of
 MATHS = FAMILIES[-1]
 CASES = 40
 """Fewer than there are classes: those that take seconds come last."""
-FIVE = problem_of("What is 2 plus 3?", '{"value":"5"}', id="test/5")
+FIVE = problem_of("What is 2 plus 3?", '{"value":"5"}', id="test/5", source_row="0")
 
 
 @dataclass(frozen=True)

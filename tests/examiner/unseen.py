@@ -308,6 +308,7 @@ def build_problem(
         language=language,
         verifier=verifier,
         source="unseen",
+        source_row="0",
     )
 
 

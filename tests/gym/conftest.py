@@ -24,6 +24,7 @@ def problem() -> Callable[[str, object], Problem]:
             gold if isinstance(gold, str) else canonical_json(gold).decode(),
             id=f"test/{verifier}",
             verifier=verifier,
+            source_row="0",
         )
 
     return build

@@ -19,7 +19,7 @@ from tasks.store.local import new_object
 from tasks.store.objects import localise
 from tests.records import problem_of
 
-PROBLEM = problem_of("3 + 4?", '{"value": "7"}', id="s/a")
+PROBLEM = problem_of("3 + 4?", '{"value": "7"}', id="s/a", source="s", source_row="0")
 SETTINGS = EvaluationSettings(samples=1, max_new_tokens=4)
 
 

@@ -422,4 +422,4 @@ def test_every_adapters_gold_answer_is_one_its_verifier_can_read(tmp_path: Path)
 def test_a_language_that_could_not_be_a_name_is_quarantined(language):
     """It names suites, metrics and a list in the model card."""
     with pytest.raises(ValidationError, match="language"):
-        records.problem_of("x", "{}", id="x", language=language)
+        records.problem_of("x", "{}", id="x", language=language, source="x")

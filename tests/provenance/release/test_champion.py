@@ -25,11 +25,13 @@ SETTINGS = EvaluationSettings(samples=2)
 
 
 def problem(name: str, text: str = "") -> Problem:
-    return problem_of(text or name, '{"value":"7"}', id=name, language="th")
+    return problem_of(text or name, '{"value":"7"}', id=name, language="th", source="hand")
 
 
 def sample(name: str, score: float) -> SampleResult:
-    return filled(SampleResult, problem_id=name, language="th", score=score)
+    return filled(
+        SampleResult, problem_id=name, language="th", score=score, source="hand", surprisal_nats=0.0
+    )
 
 
 class Evaluated:

@@ -40,7 +40,9 @@ class EvenScorer:
 
 def problem(number: int) -> Problem:
     domain = (Domain.MATHS, Domain.CODE)[number % 2]
-    return problem_of(f"say {number}", '{"value":"1"}', id=f"rule/{number}", domain=domain)
+    return problem_of(
+        f"say {number}", '{"value":"1"}', id=f"rule/{number}", domain=domain, source="rule"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,8 @@ def offered(domain, language, number):
         domain=domain,
         language=language,
         verifier="choice",
+        source="s",
+        source_row="0",
     )
 
 

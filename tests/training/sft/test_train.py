@@ -39,6 +39,7 @@ def demonstration(number, parent=Parent.REASONING):
         parent=parent,
         messages=(Message(role=Role.USER, content=f"{number}+1"),),
         response=f"<think>{number}</think>{number + 1}",
+        source="s",
     )
 
 
