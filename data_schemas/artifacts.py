@@ -9,15 +9,15 @@ the content and not the path.
 import re
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 _ADDRESS = re.compile(r".+#[0-9a-f]{64}", re.DOTALL)
 
 
-class CheckpointRef(BaseModel):
+class CheckpointRef(FrozenModel):
     """A model directory in Hugging Face format (config, safetensors, tokenizer)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str = Field(description="absolute path or s3:// of the artifact directory")
     digest: str = Field(repr=False, description="sha256 of its MANIFEST.json")
@@ -36,10 +36,8 @@ def is_address(text: str) -> bool:
     return _ADDRESS.fullmatch(text) is not None
 
 
-class CandidateRef(BaseModel):
+class CandidateRef(FrozenModel):
     """A model of a table of evaluations: one in the store, or one behind an endpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(description="column of the table")
     address: str = Field(
@@ -54,34 +52,28 @@ class CandidateRef(BaseModel):
     )
 
 
-class RawRef(BaseModel):
+class RawRef(FrozenModel):
     """A list of raw source files.
 
     A type of its own, as that of graded sets: neither Flyte nor the type checker takes one for rows
     that were curated. A mixture of a night is a curated set.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     uri: str
     digest: str = Field(repr=False)
     statement: str = Field(default="", repr=False)
 
 
-class GradedRef(BaseModel):
+class GradedRef(FrozenModel):
     """A directory of problems with the pass rates of a model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     uri: str
     digest: str = Field(repr=False)
     statement: str = Field(default="", repr=False)
 
 
-class DatasetRef(BaseModel):
+class DatasetRef(FrozenModel):
     """A directory of parquet tables: curated rows, or what is read beside them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     digest: str = Field(repr=False)
@@ -92,10 +84,8 @@ NO_DATASET, NOT_GRADED = DatasetRef(uri="", digest=""), GradedRef(uri="", digest
 """Passed on where nothing was curated or graded: Flyte feeds no optional value to a plain input."""
 
 
-class ReportRef(BaseModel):
+class ReportRef(FrozenModel):
     """A directory with a machine-readable report and the data it was computed from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     digest: str = Field(repr=False)
@@ -105,14 +95,12 @@ class ReportRef(BaseModel):
 AnyRef = CheckpointRef | RawRef | DatasetRef | GradedRef | ReportRef
 
 
-class StoreRef(BaseModel):
+class StoreRef(FrozenModel):
     """The store all artifacts of a run live in.
 
     The id is generated when the store is created and is part of every cache key, so after a
     store is deleted, no cache hit can refer to objects that no longer exist.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     id: str
@@ -131,10 +119,8 @@ STAGES = {
 them has no number."""
 
 
-class Execution(BaseModel):
+class Execution(FrozenModel):
     """One run of a workflow. Never part of a cache key."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     started: float = Field(description="Unix time, seconds")

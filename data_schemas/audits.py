@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.texts import OneLine
 
 
@@ -18,19 +19,15 @@ class NodeKind(StrEnum):
     """External files, where the chain ends."""
 
 
-class Finding(BaseModel):
+class Finding(FrozenModel):
     """One difference between what is stored and what was recorded."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     object: OneLine = Field(description="file, statement, MLflow run, model or version it is about")
     problem: OneLine
 
 
-class AuditNode(BaseModel):
+class AuditNode(FrozenModel):
     """One node of the chain and the objects re-hashed for it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     kind: NodeKind
@@ -42,20 +39,16 @@ class AuditNode(BaseModel):
     findings: tuple[Finding, ...]
 
 
-class SignerCount(BaseModel):
+class SignerCount(FrozenModel):
     """A key and how much it signed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     fingerprint: str = Field(description="sha256 of the public key in DER")
     statements: int
     known: bool = Field(description="it is one of the auditor's keys")
 
 
-class AuditReport(BaseModel):
+class AuditReport(FrozenModel):
     """The audit result for one model or other artifact."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: OneLine = Field(description="the audited model as it was named: 'models:/NAME@released'")
     version: OneLine = Field(description="of the registered model, '' for another artifact")

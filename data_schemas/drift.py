@@ -1,6 +1,8 @@
 """How the problems of new files differ from those that a released model knows."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 MODERATE, LARGE = 0.1, 0.25
 """Population stability index from which a distribution has changed moderately, and clearly
@@ -10,20 +12,16 @@ FOREIGN = 0.9
 with the known ones. PSI cannot say so: it grows with the number of rows."""
 
 
-class ValueShare(BaseModel):
+class ValueShare(FrozenModel):
     """One value of a field, or one bin of a number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: str
     known: float
     new: float
 
 
-class FieldDrift(BaseModel):
+class FieldDrift(FrozenModel):
     """One field of the problems."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     field: str
     psi: float
@@ -51,10 +49,8 @@ class FieldDrift(BaseModel):
         return self.unknown >= FOREIGN
 
 
-class Drift(BaseModel):
+class Drift(FrozenModel):
     """New problems against known ones."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     known: int
     new: int
@@ -74,10 +70,8 @@ class Drift(BaseModel):
         )
 
 
-class Conflict(BaseModel):
+class Conflict(FrozenModel):
     """A question to which a held file gives another answer than the released model learned."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     prompt: str
@@ -85,10 +79,8 @@ class Conflict(BaseModel):
     new: str
 
 
-class SliceReport(BaseModel):
+class SliceReport(FrozenModel):
     """One domain or language over a phase of RL: means over its steps, by measure."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     value: str
@@ -98,10 +90,8 @@ class SliceReport(BaseModel):
     )
 
 
-class NightDetails(BaseModel):
+class NightDetails(FrozenModel):
     """What the page of one retraining shows besides its decision."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     drift: Drift
     refused: dict[str, str] = Field(description="reason -> an item left out, in the filter's words")

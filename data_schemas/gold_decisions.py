@@ -7,12 +7,12 @@ from typing import Annotated, Self
 
 from pydantic import (
     AwareDatetime,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     model_validator,
 )
+
+from data_schemas.frozen_model import FrozenModel
 
 
 def _is_a_date(value: object) -> object:
@@ -35,10 +35,8 @@ class GoldDecision(StrEnum):
     CORRECT = "correct"
 
 
-class Annotation(BaseModel):
+class Annotation(FrozenModel):
     """One line of the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: str = Field(description="its id")
     source: str
@@ -74,10 +72,8 @@ class Annotation(BaseModel):
         return f"{self.by} at {self.at.isoformat() if self.at else ''}"
 
 
-class AppliedDecision(BaseModel):
+class AppliedDecision(FrozenModel):
     """A decision that curation carried out; a row of decisions.parquet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: str = Field(description="its id")
     source: str

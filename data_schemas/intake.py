@@ -3,17 +3,16 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from data_schemas.artifacts import NO_DATASET, NOT_GRADED, DatasetRef, GradedRef
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.mappings import ColumnMapping
 from data_schemas.rl_settings import RLSettings
 
 
-class InboxFile(BaseModel):
+class InboxFile(FrozenModel):
     """One file as it was listed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str = Field(min_length=1, description="path below the inbox, with forward slashes")
     uri: str = Field(description="absolute path or s3://bucket/key")
@@ -42,10 +41,8 @@ class FileStatus(StrEnum):
     """People looked at it and said no: never read again, whatever its name."""
 
 
-class Ruling(BaseModel):
+class Ruling(FrozenModel):
     """What somebody decided about held files; the settings of the stage that records it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     inbox: str
     files: dict[str, str] = Field(
@@ -56,19 +53,15 @@ class Ruling(BaseModel):
     because: str = Field(min_length=1, description="why")
 
 
-class SignedRuling(BaseModel):
+class SignedRuling(FrozenModel):
     """A ruling, and the record that a stage signed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ruling: Ruling
     record: DatasetRef
 
 
-class ProcessedFile(BaseModel):
+class ProcessedFile(FrozenModel):
     """A file that is not new any more, as long as its content stays the same."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     fingerprint: str
@@ -78,19 +71,15 @@ class ProcessedFile(BaseModel):
     content: str = Field(default="", description="what it says, in any store and under any name")
 
 
-class ProcessedFiles(BaseModel):
+class ProcessedFiles(FrozenModel):
     """All processed files of an inbox, by key, and what people decided about held ones."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     files: tuple[ProcessedFile, ...] = ()
     rulings: tuple[SignedRuling, ...] = Field(default=(), description="in order")
 
 
-class TakenFile(BaseModel):
+class TakenFile(FrozenModel):
     """One file that was copied out of the inbox."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     adapter: str = Field(description="of curation, that reads it")
@@ -100,20 +89,16 @@ class TakenFile(BaseModel):
     refusals: int = Field(description="refused models it was part of; 0 = a new file")
 
 
-class Intake(BaseModel):
+class Intake(FrozenModel):
     """The files of a retraining; intake.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     inbox: str
     files: tuple[TakenFile, ...]
     left: dict[str, str] = Field(description="key -> why the file is left for a later run")
 
 
-class CurationCounts(BaseModel):
+class CurationCounts(FrozenModel):
     """What curation made of the files."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: int
     problems: int = Field(description="that can be trained on")
@@ -134,20 +119,16 @@ class IntakeOutcome(StrEnum):
     """People must look at some of them first, and the others alone are not enough."""
 
 
-class IntakeDecision(BaseModel):
+class IntakeDecision(FrozenModel):
     """Whether a retraining is worth its cost, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: IntakeOutcome
     reason: str
     held: tuple[str, ...] = Field(default=(), description="keys of files that people must look at")
 
 
-class Examination(BaseModel):
+class Examination(FrozenModel):
     """The decision on the rows of new files, and the curated set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: IntakeDecision
     curated: DatasetRef = Field(description="NO_DATASET if no file was read")
@@ -167,10 +148,8 @@ class Teaching(StrEnum):
     """Verify and count them only."""
 
 
-class Lesson(BaseModel):
+class Lesson(FrozenModel):
     """New rows that are worth a phase of RL; without rows there is no lesson."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     curated: DatasetRef = NO_DATASET
     graded: GradedRef = NOT_GRADED
@@ -180,10 +159,8 @@ class Lesson(BaseModel):
     )
 
 
-class Assessment(BaseModel):
+class Assessment(FrozenModel):
     """The decision on the new files, and the lesson: without rows if nothing is learned."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: IntakeDecision
     lesson: Lesson

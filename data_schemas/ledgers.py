@@ -6,8 +6,9 @@ run to run and are in PromptCost.
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rollouts import account_of
 from data_schemas.rows import Domain
 
@@ -88,10 +89,8 @@ SKIPPED = (
 """Never rolled out."""
 
 
-class LedgerRow(BaseModel):
+class LedgerRow(FrozenModel):
     """One prompt in one step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
     round: int = Field(ge=0, description="0 = first draw, then refills")
@@ -165,10 +164,8 @@ class AgentLedgerRow(LedgerRow):
         return account_of(self.problem_id, self.agent)
 
 
-class PromptCost(BaseModel):
+class PromptCost(FrozenModel):
     """Wall-clock time and judge calls of a ledger row; `problem_id` is the row's account."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
     round: int = Field(ge=0)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Domain, Parent
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -24,10 +25,8 @@ UNDETERMINED = "und"
 """The BCP 47 tag of a text whose language nobody knows."""
 
 
-class ColumnMapping(BaseModel):
+class ColumnMapping(FrozenModel):
     """What one mapping file says. Rows become problems, demonstrations, or one of each."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="source of the rows")
     domain: Domain

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Problem
 
 ANNOTATOR = "annotator"
@@ -13,10 +14,8 @@ PASS_RATE = "pass_rate:"
 """Begins the name of a facet that has a model's pass rate: `pass_rate:small`."""
 
 
-class SolveRate(BaseModel):
+class SolveRate(FrozenModel):
     """What one model made of one problem; a line of solve_rates.jsonl."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: str = Field(description="its id")
     source: str
@@ -42,10 +41,8 @@ class SolveRate(BaseModel):
         return self.solved / self.scored if self.scored else None
 
 
-class PassRateBand(BaseModel):
+class PassRateBand(FrozenModel):
     """The pass rates of one model between which the problems of a source are kept; a line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str = Field(description="adapter, or name of the mapping")
     model: str = Field(description="as solve_rates or a facet names it")

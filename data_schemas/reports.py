@@ -6,8 +6,9 @@ reproduce; wall-clock seconds are in StepTiming.
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.samples import RequestKind
 
 
@@ -21,10 +22,8 @@ class MismatchDecision(StrEnum):
     """Stop the run: rollout engine and trainer no longer compute the same policy."""
 
 
-class GateRecord(BaseModel):
+class GateRecord(FrozenModel):
     """The gate's decision on one step; part of the release manifest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
     decision: MismatchDecision
@@ -50,10 +49,8 @@ class GateRecord(BaseModel):
     )
 
 
-class MonitorChange(BaseModel):
+class MonitorChange(FrozenModel):
     """How a reward that is only watched changed over a phase of RL: second half minus first."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str = Field(description="'rl/one', 'rl/two' ...")
     monitor: str
@@ -64,10 +61,8 @@ class MonitorChange(BaseModel):
     high: float = Field(description="likewise; without 8 steps 1")
 
 
-class PhaseGates(BaseModel):
+class PhaseGates(FrozenModel):
     """The gate's decisions over one phase of RL."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str = Field(description="'rl/one', 'rl/two' ...")
     steps: int = Field(ge=0, description="steps with a record; 0 = no information")
@@ -102,10 +97,8 @@ SLICES = "slices/"
 """Beginning of the metrics of a slice: 'slices/language/th/k3'."""
 
 
-class StepReport(BaseModel):
+class StepReport(FrozenModel):
     """What one training step did. Deterministic given code, settings and inputs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
     policy_version: int
@@ -116,10 +109,8 @@ _INSIDE = ("rollout", "reward")
 """Times within that of `collect`, or beside other parts: they are no parts of a step's sum."""
 
 
-class StepTiming(BaseModel):
+class StepTiming(FrozenModel):
     """How long the parts of one step took, in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
     seconds: dict[str, float]
@@ -139,10 +130,8 @@ SLICE_KINDS = ("domain", "language", "source", "level", "slice", "harmful", "har
 """Words before the ':' of a suite. The slices of one kind have no problem in common."""
 
 
-class SuiteScore(BaseModel):
+class SuiteScore(FrozenModel):
     """One model on one suite: a family of tasks in one language, or a roll-up of them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str = Field(description="'all', 'domain:maths', 'level:math_train/3', ...")
     problems: int = Field(
@@ -167,10 +156,8 @@ class SuiteScore(BaseModel):
     )
 
 
-class EchoScore(BaseModel):
+class EchoScore(FrozenModel):
     """The best of many texts that do no task, on one family of problems: reward that is free."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str = Field(description="'domain:maths', ...")
     text: str = Field(description="name of the text in tasks/gym/degenerate.py")
@@ -186,10 +173,8 @@ class EchoScore(BaseModel):
     high: float | None = None
 
 
-class Baseline(BaseModel):
+class Baseline(FrozenModel):
     """What answers without a model earn, learned from the problems to train on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(description="majority, lookup, arithmetic: see tasks/evaluation/baselines.py")
     accuracy: dict[str, float] = Field(
@@ -205,10 +190,8 @@ ABOUT_BASELINES = (
 ABOUT_MERGED = "merged is what the fine-tuned models were merged into; RL starts from it."
 
 
-class SamplingRecord(BaseModel):
+class SamplingRecord(FrozenModel):
     """How the responses of an evaluation were sampled."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     temperature: float
     top_p: float
@@ -218,10 +201,8 @@ class SamplingRecord(BaseModel):
     seed: int
 
 
-class EvaluationReport(BaseModel):
+class EvaluationReport(FrozenModel):
     """One model on all held-out suites. Per-problem results are in samples.parquet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(
         description="name in the checkpoint progression: base, sft/reasoning, merged, rl/one ..."
@@ -247,10 +228,8 @@ class EvaluationReport(BaseModel):
     )
 
 
-class Comparison(BaseModel):
+class Comparison(FrozenModel):
     """Candidate minus parent on the same problems: paired bootstrap."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str
     parent: str
@@ -260,10 +239,8 @@ class Comparison(BaseModel):
     problems: int
 
 
-class PrecisionSlice(BaseModel):
+class PrecisionSlice(FrozenModel):
     """What another precision changes in a slice: 'all', 'language:th', 'domain:maths'."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     suite: str
     responses: int = Field(ge=1, description="of the reference, which both precisions read")
@@ -286,10 +263,8 @@ class PrecisionSlice(BaseModel):
     )
 
 
-class LayerUse(BaseModel):
+class LayerUse(FrozenModel):
     """How another precision changes which experts of a layer are used."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     layer: int = Field(ge=0, description="among the layers with a router")
     routes: float = Field(description="share of tokens with other experts")
@@ -300,10 +275,8 @@ class LayerUse(BaseModel):
     change: float = Field(description="of its share; the shares of a layer sum to 1")
 
 
-class PrecisionReport(BaseModel):
+class PrecisionReport(FrozenModel):
     """A model in one precision beside the same model in another."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str
     reference: str = Field(description="precision of the settings")
@@ -316,10 +289,8 @@ FAILED = "FAILED: "
 """Beginning of the line of a rule of the release gate that did not pass."""
 
 
-class GateDecision(BaseModel):
+class GateDecision(FrozenModel):
     """Whether a model may be released, and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     released: bool = Field(description="every rule passed")
     reasons: tuple[str, ...] = Field(description="one line per rule, passed or failed")
@@ -339,10 +310,8 @@ class GateDecision(BaseModel):
         return [one.removeprefix(FAILED) for one in self.reasons if one.startswith(FAILED)]
 
 
-class MeasuredRate(BaseModel):
+class MeasuredRate(FrozenModel):
     """How often a verifier erred on responses whose verdict is known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     count: int = Field(description="wrong verdicts")
     of: int = Field(ge=1, description="verdicts")
@@ -350,30 +319,24 @@ class MeasuredRate(BaseModel):
     high: float
 
 
-class VerifierRates(BaseModel):
+class VerifierRates(FrozenModel):
     """Error rates of one verifier; None is not measured, which is not 0."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     verifier: str
     false_positive: MeasuredRate | None = Field(default=None, description="wrong, but accepted")
     false_negative: MeasuredRate | None = Field(default=None, description="right, but rejected")
 
 
-class VerifierExamination(BaseModel):
+class VerifierExamination(FrozenModel):
     """Error rates of verifiers, and the evidence that they are from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     evidence: str = Field(default="", description="file that the examiner wrote")
     sha256: str = Field(default="", description="of that file")
     rates: tuple[VerifierRates, ...] = ()
 
 
-class ReleaseManifest(BaseModel):
+class ReleaseManifest(FrozenModel):
     """Everything a release was made from, by digest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     version: str
@@ -392,10 +355,8 @@ class ReleaseManifest(BaseModel):
     )
 
 
-class Claim(BaseModel):
+class Claim(FrozenModel):
     """One line of a study's table."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     claim: str
     number: str

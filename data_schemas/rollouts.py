@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Domain, LanguageTag, Message, Problem, Role
 from data_schemas.verdicts import Verdict
 
@@ -20,13 +21,11 @@ SOLVER = "solver"
 """The role in which the policy answers a prompt of the stream; a recipe names the others."""
 
 
-class AgentTurn(BaseModel):
+class AgentTurn(FrozenModel):
     """An input that was made from a response of the agent before.
 
     Its responses are one group, like those to a prompt of the stream, which is a solver's.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     agent: str = Field(description="the role in which the policy answers")
     number: int = Field(ge=1, description="place in the chain; 1 = first of a turn")
@@ -232,10 +231,8 @@ MAX_CHARACTERS = 2**22
 and hash."""
 
 
-class ScoreRow(BaseModel):
+class ScoreRow(FrozenModel):
     """A response with what scores it: a line of a file, or an entry of a request."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     verifier: str = Field(min_length=1, description="a key of tasks.gym.table.VERIFIERS")
     answer: dict[str, Any] | str = Field(description="what that verifier checks against")

@@ -1,12 +1,12 @@
 """Answers of row lineage: what a row touched, what made a release, what two releases differ in."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 
-class TracedCheckpoint(BaseModel):
+class TracedCheckpoint(FrozenModel):
     """One checkpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
     statement: str
@@ -16,20 +16,16 @@ class TracedCheckpoint(BaseModel):
     passed: bool = Field(default=False, description="the gate of the release")
 
 
-class RawRowPlace(BaseModel):
+class RawRowPlace(FrozenModel):
     """Where a raw row lies."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str = Field(description="of the raw file, as it was ingested")
     file: str = Field(description="sha256")
     number: int = Field(description="of the row in its file, from 1")
 
 
-class RowOutcome(BaseModel):
+class RowOutcome(FrozenModel):
     """What curation or grading made of a raw row."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     artifact: str = Field(description="digest of the curated or graded set")
     item: str
@@ -42,10 +38,8 @@ class RowOutcome(BaseModel):
     detail: str = ""
 
 
-class StageUse(BaseModel):
+class StageUse(FrozenModel):
     """What one stage did with the rows that were asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
     statement: str
@@ -59,10 +53,8 @@ class StageUse(BaseModel):
     trained: bool = Field(description="it changed weights")
 
 
-class TrainedRow(BaseModel):
+class TrainedRow(FrozenModel):
     """A row that trained a model, summed over all stages behind it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source_row: str
     item: str
@@ -73,10 +65,8 @@ class TrainedRow(BaseModel):
     advantage: float
 
 
-class RowTrace(BaseModel):
+class RowTrace(FrozenModel):
     """Everything that some raw rows touched."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     asked: str
     rows: int = Field(description="distinct raw rows")
@@ -89,10 +79,8 @@ class RowTrace(BaseModel):
     )
 
 
-class ModelTrace(BaseModel):
+class ModelTrace(FrozenModel):
     """Which rows made a model, and what was made from it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: TracedCheckpoint
     rows: int = Field(description="distinct raw rows that trained it")
@@ -103,20 +91,16 @@ class ModelTrace(BaseModel):
     made_from: tuple[TracedCheckpoint, ...]
 
 
-class Retraining(BaseModel):
+class Retraining(FrozenModel):
     """How to train a release anew without the withdrawn rows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     release: str = Field(description="name of the registered model")
     settings: str = Field(description="file for `post_training --settings`; '' = see `reason`")
     reason: str = Field(default="", description="why there is no such file")
 
 
-class WithdrawalImpact(BaseModel):
+class WithdrawalImpact(FrozenModel):
     """What has to go because of rows that are withdrawn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     named: int = Field(description="rows that were named")
     unknown: tuple[str, ...] = Field(description="of these, those that this store never read")
@@ -137,10 +121,8 @@ class WithdrawalImpact(BaseModel):
         return tuple(one for one in self.trace.checkpoints if one.release)
 
 
-class Difference(BaseModel):
+class Difference(FrozenModel):
     """One value that two releases do not have in common."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str = Field(description="'rl/one', or 'rl/retrain 2' for its second run; '' = of all")
     name: str
@@ -148,10 +130,8 @@ class Difference(BaseModel):
     after: str
 
 
-class ReleaseComparison(BaseModel):
+class ReleaseComparison(FrozenModel):
     """What two checkpoints or releases differ in."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     before: TracedCheckpoint
     after: TracedCheckpoint

@@ -4,7 +4,9 @@ import re
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from data_schemas.frozen_model import FrozenModel
 
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
@@ -20,10 +22,8 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-class Message(BaseModel):
+class Message(FrozenModel):
     """One chat turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Role
     content: str
@@ -134,10 +134,8 @@ LanguageTag = Annotated[
 ]
 
 
-class Problem(BaseModel):
+class Problem(FrozenModel):
     """A prompt with everything its verifier needs; one row of problems.parquet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(min_length=1, description="stable and unique: '<source>/<row key>'")
     domain: Domain
@@ -173,10 +171,8 @@ SLICE = "slice="
 """Begins the id of a problem that was held out later: `slice=2026-11/<id>`."""
 
 
-class Facet(BaseModel):
+class Facet(FrozenModel):
     """A property of a problem that is not part of its prompt; drift is measured on it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: str = Field(description="id")
     name: str = Field(description="category, brand, price ...")
@@ -206,10 +202,8 @@ MERGED = (Parent.REASONING, Parent.COMMERCE)
 """The parents of the merge."""
 
 
-class Demonstration(BaseModel):
+class Demonstration(FrozenModel):
     """A prompt and the response to imitate; only response tokens have a loss."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(min_length=1)
     parent: Parent
@@ -231,10 +225,8 @@ class Demonstration(BaseModel):
         return self.prompt_text
 
 
-class DemonstrationUse(BaseModel):
+class DemonstrationUse(FrozenModel):
     """How often the chosen checkpoint was trained on a demonstration."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     source_row: str
@@ -259,10 +251,8 @@ class ItemKind(StrEnum):
     DEMONSTRATION = "demonstration"
 
 
-class QuarantinedItem(BaseModel):
+class QuarantinedItem(FrozenModel):
     """One refused item."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str = Field(description="'read', 'withdrawal', 'quality', 'dedup' ...")
     outcome: Outcome
@@ -282,19 +272,15 @@ REPLAYED = "replayed.json"
 """Ids of the problems that are old; beside the tables of the mixed set."""
 
 
-class Aside(BaseModel):
+class Aside(FrozenModel):
     """aside.json: files of a curated set that people have to look at; nothing learns from them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     curated: str = Field(default="", description="digest of the set")
     files: tuple[str, ...] = Field(default=(), description="sha256 of each")
 
 
-class MixReport(BaseModel):
+class MixReport(FrozenModel):
     """mix.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     fresh: int = Field(description="new problems to train on")
     replayed: int = Field(description="old problems among them")

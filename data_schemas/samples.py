@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Domain
 from data_schemas.verdicts import Verdict
 
@@ -11,10 +12,8 @@ RESPONSES = "responses.parquet"
 """ResponseTokens: in a set that the embedded engine graded."""
 
 
-class ResponseTokens(BaseModel):
+class ResponseTokens(FrozenModel):
     """The tokens of a response, environments' included."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stream: str = Field(description="of its random numbers: the problem's id")
     sample: int = Field(ge=0, description="index within the stream")
@@ -31,10 +30,8 @@ class RequestKind(StrEnum):
     """To be answered, though it resembles a harmful one."""
 
 
-class SampleResult(BaseModel):
+class SampleResult(FrozenModel):
     """A response with its verdict. All evaluation metrics are computed from these rows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem_id: str
     domain: Domain

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.mappings import ColumnMapping
 from data_schemas.suites import Suite
 
@@ -11,10 +12,8 @@ RAW_FILES = "raw_files.json"
 """List of RawFile."""
 
 
-class RawFile(BaseModel):
+class RawFile(FrozenModel):
     """One raw file as it was when it was ingested; an entry of raw_files.json."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     adapter: str = Field(description="a name that `eachprompt data` lists, or a mapping")
     uri: str = Field(description="absolute path, or relative to the folder of raw_files.json")
@@ -38,20 +37,16 @@ class RawFile(BaseModel):
     responsible: str | None = Field(default=None, description="as licence")
 
 
-class RowPlace(BaseModel):
+class RowPlace(FrozenModel):
     """Where a raw row was read; the same bytes may lie in several places. A row of rows.parquet."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source_row: str = Field(description="sha256 of the raw row's bytes")
     file: str = Field(description="sha256 of the raw file, as in raw_files.json")
     number: int = Field(ge=1, description="of the row in its file; blank lines do not count")
 
 
-class Part(BaseModel):
+class Part(FrozenModel):
     """Shards that one task maps: those of its number, modulo the number of parts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: int = Field(ge=0, description="from 0")
     of: int = Field(ge=1, description="parts")

@@ -6,13 +6,13 @@ inputs, so a stage that is run again on the same inputs writes the same bytes. W
 which machine and for how long is in the ExecutionRecord.
 """
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 
-class Input(BaseModel):
+class Input(FrozenModel):
     """One input of a stage."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: str = Field(description="its role in the stage: 'problems', 'start', 'parent:commerce'")
     uri: str
@@ -20,20 +20,16 @@ class Input(BaseModel):
     statement: str = Field(description="digest of its producer's statement, '' for a root")
 
 
-class Output(BaseModel):
+class Output(FrozenModel):
     """One output of a stage."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: str
     uri: str
     digest: str
 
 
-class Statement(BaseModel):
+class Statement(FrozenModel):
     """What one stage did. Its digest is the sha256 of the in-toto Statement it is stored as."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str = Field(description="'curate', 'sft/reasoning', 'rl/one' ...")
     settings: str = Field(description="canonical JSON of the stage's settings")
@@ -50,10 +46,8 @@ class Statement(BaseModel):
     facts: dict[str, float | int | str] = Field(description="counts and results worth proving")
 
 
-class ExecutionRecord(BaseModel):
+class ExecutionRecord(FrozenModel):
     """One execution that produced a statement: for people, not part of the chain."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     execution: str
     stage: str
@@ -73,10 +67,8 @@ class ExecutionRecord(BaseModel):
         return self.seconds * self.gpus
 
 
-class Tombstone(BaseModel):
+class Tombstone(FrozenModel):
     """A model that was deleted on purpose; lies signed in the store in its place."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     digest: str = Field(description="of the object")
     uri: str

@@ -6,9 +6,10 @@ comparisons, of verdicts with errors, of parents that teach.
 
 from typing import Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from data_schemas import presets
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.machine_settings import Seed, Settings, Share
 from data_schemas.presets import JUDGE
 from data_schemas.rows import Domain, Parent
@@ -64,10 +65,8 @@ class Study(Settings):
     )
 
 
-class StudyCell(BaseModel):
+class StudyCell(FrozenModel):
     """One variant with one seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str
     seed: int
@@ -77,10 +76,8 @@ class StudyCell(BaseModel):
     max_tokens: int
 
 
-class StudyPlan(BaseModel):
+class StudyPlan(FrozenModel):
     """A study with the settings of every variant resolved, as the command hands it on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     source: str = Field(description="path of the declaration")
@@ -91,10 +88,8 @@ class StudyPlan(BaseModel):
     digest: str = Field(description="of the settings of all cells")
 
 
-class Measures(BaseModel):
+class Measures(FrozenModel):
     """What was measured of one cell."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str
     seed: int
@@ -115,10 +110,8 @@ class Measures(BaseModel):
     )
 
 
-class EvidenceCell(BaseModel):
+class EvidenceCell(FrozenModel):
     """A number of a study, with its interval and what it is a mean of."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: float | None = Field(description="None = refused, see `note`")
     low: float | None = Field(default=None, description="95 % interval; None = there is none")
@@ -136,10 +129,8 @@ class EvidenceCell(BaseModel):
     note: str = Field(default="", description="why there is no interval, or what it stands for")
 
 
-class StudyEvidence(BaseModel):
+class StudyEvidence(FrozenModel):
     """What a study found, and what it was measured with. Written by its command only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     title: str

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.mappings import ColumnMapping, placeholders
 
 SUITES_FILE = "suites.json"
@@ -24,10 +25,8 @@ class Metric(StrEnum):
     """Mean score, partial credit included."""
 
 
-class Selection(BaseModel):
+class Selection(FrozenModel):
     """Which rows are read, by the value of one column as text; none where it is blank."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     equals: tuple[str, ...] = Field(default=(), description="one of these; empty = any")
     first: str = Field(default="", description="not before: a date as 2024-08-01")
@@ -40,10 +39,8 @@ class Selection(BaseModel):
         return text >= self.first and (not self.last or text[: len(self.last)] <= self.last)
 
 
-class SuiteGroup(BaseModel):
+class SuiteGroup(FrozenModel):
     """Suites that are evaluated together under one name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
     members: tuple[str, ...] = Field(
@@ -53,10 +50,8 @@ class SuiteGroup(BaseModel):
     )
 
 
-class Suite(BaseModel):
+class Suite(FrozenModel):
     """What one file of a suite says."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="source of its problems")
     rows: str = Field(default="", description="adapter or mapping of the same name; '' = mapping")

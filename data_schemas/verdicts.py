@@ -10,7 +10,9 @@ could replace a wrong answer (advantage below 0) by one that breaks the verifier
 verifier first tries the next simpler way to score the response, if there is one.
 """
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 SCORE_TOLERANCE = 1e-6
 """Scores within this distance are equal: to 1 for a solved problem (RL-ZVP sign rule with graded
@@ -19,14 +21,12 @@ RESPONSE_FAULT = "response_fault:"
 """Prefix of the reason when the response itself made scoring impossible."""
 
 
-class Verdict(BaseModel):
+class Verdict(FrozenModel):
     """The verifier's result on one response. `score is None` means the verifier abstained.
 
     An abstention is excluded, not scored 0: the rollout does not enter its group's mean and
     standard deviation, gets advantage 0 and is counted under its reason.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     score: float | None = Field(ge=0.0, le=1.0, description="share of the task achieved")
     reason: str = Field(min_length=1, description="short stable code, e.g. 'correct', 'timeout'")

@@ -19,8 +19,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from pydantic import BaseModel, ConfigDict
-
+from data_schemas.frozen_model import FrozenModel
 from tasks.durability import states
 from tasks.durability.upload_claims import remove_claims, upload_together
 from tasks.errors import DataError, TamperError
@@ -50,10 +49,8 @@ _BETWEEN = (states.ROLLOUTS, states.ENDED)
 logger = logging.getLogger(__name__)
 
 
-class Pointer(BaseModel):
+class Pointer(FrozenModel):
     """Content of Flyte's checkpoint: which state was uploaded last, and where."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     """Durable prefix of the work."""

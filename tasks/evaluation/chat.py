@@ -28,8 +28,9 @@ from typing import Annotated, Any, Literal
 import click
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.machine_settings import MachineSettings
 from data_schemas.rollouts import Rollout, StopReason
 from data_schemas.rows import Message, Problem, Role
@@ -90,10 +91,8 @@ def _off(value: bool) -> bool:
 Off = Annotated[bool, AfterValidator(_off), Field(strict=True, json_schema_extra={"const": False})]
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(FrozenModel):
     """Body of POST /v1/chat/completions; absent values are those of the command line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     messages: tuple[ChatTurn, ...] = Field(min_length=1)
     tools: tuple[Tool, ...] = Field(default=(), max_length=MOST_FUNCTIONS)

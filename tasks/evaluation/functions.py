@@ -11,8 +11,9 @@ import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Role
 from tasks.errors import DataError, SettingsError
 from tasks.gym.tools.forms import FORMS
@@ -35,10 +36,8 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else val
 """Clients write null for what a turn does not have."""
 
 
-class FunctionOffer(BaseModel):
+class FunctionOffer(FrozenModel):
     """A function, described."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=256)
     description: str | None = None
@@ -47,39 +46,31 @@ class FunctionOffer(BaseModel):
     strict: Annotated[bool | None, AfterValidator(_not_strict)] = Field(default=None, strict=True)
 
 
-class Tool(BaseModel):
+class Tool(FrozenModel):
     """A function on offer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: Literal["function"] = "function"
     function: FunctionOffer
 
 
-class CalledFunction(BaseModel):
+class CalledFunction(FrozenModel):
     """The function of a call."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=256)
     arguments: str
     """An object of JSON."""
 
 
-class AssistantCall(BaseModel):
+class AssistantCall(FrozenModel):
     """A call that the assistant made."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Text = ""
     type: Literal["function"] = "function"
     function: CalledFunction
 
 
-class ChatTurn(BaseModel):
+class ChatTurn(FrozenModel):
     """A turn of a request; the assistant's may be sent back as it was received."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Role
     content: Text = ""

@@ -1,15 +1,14 @@
 """What the page of a running phase shows."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.ledgers import PromptCost
 from data_schemas.reports import StepReport, StepTiming
 
 
-class ResponseView(BaseModel):
+class ResponseView(FrozenModel):
     """One response, token by token."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tokens: tuple[str, ...]
     gaps: tuple[float, ...] = Field(
@@ -35,10 +34,8 @@ class ResponseView(BaseModel):
     stop_reason: str
 
 
-class GroupView(BaseModel):
+class GroupView(FrozenModel):
     """All responses to one prompt of a step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: str
     domain: str
@@ -51,20 +48,16 @@ class GroupView(BaseModel):
     left_out: int = Field(default=0, ge=0, description="responses that are not on the page")
 
 
-class StepView(BaseModel):
+class StepView(FrozenModel):
     """Measurements of one step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     report: StepReport
     timing: StepTiming
     costs: tuple[PromptCost, ...]
 
 
-class Responses(BaseModel):
+class Responses(FrozenModel):
     """The responses of the newest step that fit the page."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int
     groups: tuple[GroupView, ...]

@@ -8,8 +8,7 @@ prompts until every record was made anew, and begin the curriculum with its firs
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import Domain, Problem
 from tasks.rl.prompts import CurriculumPosition, PromptHistory, PromptRecord
@@ -18,10 +17,8 @@ from tasks.store.files import canonical_json, write_bytes
 LEARNED_FILE = "prompt_records.json"
 
 
-class PromptMemory(BaseModel):
+class PromptMemory(FrozenModel):
     """State of prompts and curriculum at the end of a phase."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     records: dict[str, PromptRecord]
     """By problem, those of grading included."""

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict
 from scipy.special import expit, logit
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.rows import Domain, Problem
 from tasks.algorithms.mixture import MixtureStream
@@ -37,10 +37,8 @@ PLATEAU_STEPS = 20
 """Steps without a better training accuracy after which the next band begins."""
 
 
-class CurriculumPosition(BaseModel):
+class CurriculumPosition(FrozenModel):
     """Position of a phase in its curriculum."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: int = 0
     best: float = -1.0
@@ -78,10 +76,8 @@ MAX_SKIPS = 8
 """A prompt is rolled out again after this many skips, because the policy has changed."""
 
 
-class PromptRecord(BaseModel):
+class PromptRecord(FrozenModel):
     """The record of one prompt."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     solved: float = 0.0
     scored: float = 0.0

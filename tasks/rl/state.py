@@ -24,8 +24,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.ledgers import AgentLedgerRow, GroupOutcome, LedgerRow, PromptCost
 from data_schemas.reports import GateRecord, StepReport, StepTiming
 from data_schemas.rollouts import AgentTurn, Rollout, RolloutGroup, ScoredRollout
@@ -53,10 +54,8 @@ _PAUSE = "pause"
 logger = logging.getLogger(__name__)
 
 
-class RunState(BaseModel):
+class RunState(FrozenModel):
     """Where a phase stands after a committed step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = 0
     updates: int = 0
@@ -65,10 +64,8 @@ class RunState(BaseModel):
     """Source digests that contributed, oldest first."""
 
 
-class StepRecord(BaseModel):
+class StepRecord(FrozenModel):
     """All that is kept of one step."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     report: StepReport
     timing: StepTiming

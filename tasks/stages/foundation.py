@@ -6,14 +6,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from data_schemas.artifacts import (
     CandidateRef,
     CheckpointRef,
     Context,
     is_address,
 )
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.references import Named
 from data_schemas.rows import Parent
 from data_schemas.settings import (
@@ -50,10 +49,8 @@ _CHECKS = {SCREEN: check_tensors, GUARD: check_guard_folder, ENCODER: check_weig
 _PLAIN = ChatSettings()
 
 
-class BaseModelSource(BaseModel):
+class BaseModelSource(FrozenModel):
     """Origin of a base model, as recorded in the statement."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     architecture: Named = ""

@@ -24,8 +24,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from data_schemas.frozen_model import FrozenModel
 from tasks.errors import DataError, EngineError, PreemptionError
 from tasks.store.files import FILE_MODE, canonical_json
 from tasks.store.interface import store_at
@@ -39,10 +40,8 @@ POLL_S = 1.0
 logger = logging.getLogger(__name__)
 
 
-class Holder(BaseModel):
+class Holder(FrozenModel):
     """Content of a lease."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     owner: str
     """Whoever waits is told this: the execution and the stage."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 from data_schemas.arrow import read_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.reports import EvaluationReport, SuiteScore
 from data_schemas.rows import Problem
 from data_schemas.samples import SampleResult
@@ -19,10 +19,8 @@ from tasks.formats.progression import read_evaluation
 from tasks.store.files import write_bytes
 
 
-class Formats(BaseModel):
+class Formats(FrozenModel):
     """Versions of the formats, as recorded in the statement."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     lm_eval: str = "0.4"
     every_eval_ever: str = every_eval_ever.VERSION

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Message
 
 
-class JudgeCalls(BaseModel):
+class JudgeCalls(FrozenModel):
     """Calls of a judge so far; a ledger charges the difference of two snapshots."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     asked: int = Field(default=0, ge=0, description="prompts handed over, cached ones not counted")
     failed: int = Field(default=0, ge=0, description="of these, prompts that got no text")

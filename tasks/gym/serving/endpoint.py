@@ -28,9 +28,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.json_schema import models_json_schema
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rollouts import ScoreRow
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError, SettingsError
@@ -49,10 +50,8 @@ MAX_DIGITS = 18
 """Digits of a Content-Length; Python refuses to parse numbers of thousands of digits."""
 
 
-class ScoreRequest(BaseModel):
+class ScoreRequest(FrozenModel):
     """Body of a request."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: tuple[ScoreRow, ...] = Field(max_length=MAX_ROWS)
 

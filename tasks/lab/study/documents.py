@@ -29,8 +29,9 @@ from typing import Any
 
 import jinja2
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.study import EvidenceCell, StudyEvidence
 from tasks.errors import DataError, SettingsError
 from tasks.lab.study import evidence_file, report
@@ -51,10 +52,8 @@ LEAST_SHARE = 0.01
 """Share of the tokens: a method that acts on less is not tested by its arm."""
 
 
-class ClaimLine(BaseModel):
+class ClaimLine(FrozenModel):
     """One line of the page of claims; its number is in an evidence file or there is none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     claim: str
     paper: str = Field(default="", description="its number")

@@ -16,9 +16,10 @@ import logging
 from collections.abc import Iterable
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from data_schemas.artifacts import CheckpointRef, ReportRef
+from data_schemas.frozen_model import FrozenModel
 from tasks.errors import DataError
 from tasks.provenance.lineage.origins import object_uri
 from tasks.provenance.lineage.signatures.keys import trusted_keys
@@ -39,10 +40,8 @@ _KIND = "results"
 Ref = TypeVar("Ref", CheckpointRef, ReportRef)
 
 
-class Results(BaseModel):
+class Results(FrozenModel):
     """What a finished stage committed, and what it followed from besides its name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
     code: str

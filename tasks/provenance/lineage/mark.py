@@ -12,8 +12,9 @@ import base64
 import json
 from collections.abc import Callable, Collection, Iterator
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from data_schemas.frozen_model import FrozenModel
 from tasks.errors import DataError, TamperError
 from tasks.provenance.lineage.promotions import STORE
 from tasks.provenance.lineage.signatures import dsse
@@ -27,10 +28,8 @@ from tasks.store.local import STORE_MARK
 _KIND = "store"
 
 
-class Mark(BaseModel):
+class Mark(FrozenModel):
     """The file; that of a new store, or of an earlier version, has an id only."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(pattern="^[0-9a-f]{32}$")
     signatures: tuple[dsse.Signature, ...] = ()

@@ -12,9 +12,8 @@ import time
 import uuid
 from collections.abc import Collection
 
-from pydantic import BaseModel, ConfigDict
-
 from data_schemas.artifacts import Context, Execution, StoreRef
+from data_schemas.frozen_model import FrozenModel
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
 from tasks.provenance.lineage.promotions import (
@@ -32,10 +31,8 @@ from tasks.provenance.lineage.version_details import APPROVAL, MODEL
 from tasks.provenance.release.promotion import turn
 
 
-class Approval(BaseModel):
+class Approval(FrozenModel):
     """What is approved, and by whom: the settings of the stage."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     release: str

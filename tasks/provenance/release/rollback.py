@@ -10,9 +10,8 @@ its own: it writes a statement, and the history of the model names it.
 import time
 import uuid
 
-from pydantic import BaseModel, ConfigDict
-
 from data_schemas.artifacts import Context, Execution, StoreRef
+from data_schemas.frozen_model import FrozenModel
 from tasks.errors import SettingsError
 from tasks.platform.cache_version import shell_digest
 from tasks.provenance.lineage.connection import REPAIR
@@ -27,10 +26,8 @@ from tasks.provenance.lineage.version_details import MODEL, ROLLBACK
 from tasks.provenance.release.promotion import turn
 
 
-class Rollback(BaseModel):
+class Rollback(FrozenModel):
     """What is asked for: the settings of the stage."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     version: str

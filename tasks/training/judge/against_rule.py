@@ -12,10 +12,11 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from rich.table import Table
 
 from data_schemas.arrow import read_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import HELD_OUT, Problem
 from data_schemas.samples import SampleResult
 from tasks.algorithms.comparison import SAMPLES_FILE
@@ -31,10 +32,8 @@ OPEN_TEXT = "reference_text"
 """The rule verifier of open text."""
 
 
-class RuleAgreement(BaseModel):
+class RuleAgreement(FrozenModel):
     """How often the judge rewards real responses as the rule does."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     responses: int
     wrong: int = Field(description="answers that the rule scores below 1")

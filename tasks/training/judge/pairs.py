@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from data_schemas.frozen_model import FrozenModel
 from tasks.errors import DataError
 from tasks.gym.judging.comparison_prompt import Label
 
@@ -27,10 +28,8 @@ _Text = str | bool | int | float
 """PandaLM's files contain a few answers (False, 7) that were once parsed as JSON."""
 
 
-class ComparisonPair(BaseModel):
+class ComparisonPair(FrozenModel):
     """Two answers to one task and which of them people prefer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(min_length=1)
     task: str

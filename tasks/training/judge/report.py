@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from data_schemas.frozen_model import FrozenModel
 from tasks.algorithms.intervals import Interval
 from tasks.training.judge.measures import Agreement
 
@@ -21,10 +22,8 @@ FAULTS = ("advantage inversion", "pairs in wrong order", "ties given an order")
 """Errors of a reward in a ranked group; less is better."""
 
 
-class Measure(BaseModel):
+class Measure(FrozenModel):
     """One measure of the judge and of the scalar head, on the same tasks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     tasks: int = Field(description="number of tasks in the mean; the bootstrap resamples tasks")
@@ -33,19 +32,15 @@ class Measure(BaseModel):
     difference: Interval = Field(description="judge minus scalar, paired by task")
 
 
-class AgreementRow(BaseModel):
+class AgreementRow(FrozenModel):
     """Agreement of two labellers on the held-out pairs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     who: str
     agreement: Agreement
 
 
-class JudgeReport(BaseModel):
+class JudgeReport(FrozenModel):
     """Results of a trained judge and its baseline on held-out comparisons."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     training_pairs: int
     held_out_pairs: int

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rollouts import Rollout
 from data_schemas.rows import Demonstration, Domain
 from tasks.engines.protocols import Request, RolloutEngine, Sampling, Trainer
@@ -17,10 +18,8 @@ NUM_SAMPLES = 8
 """Samples of an epoch that its report keeps."""
 
 
-class EpochSample(BaseModel):
+class EpochSample(FrozenModel):
     """What the model of an epoch answers to one of the fixed prompts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     demonstration: str = Field(description="its id")
     domain: Domain
@@ -29,10 +28,8 @@ class EpochSample(BaseModel):
     response: str = Field(description="the first ENTROPY_MAX_NEW_TOKENS tokens, at temperature 1")
 
 
-class EpochReport(BaseModel):
+class EpochReport(FrozenModel):
     """Measurements of one epoch's checkpoint."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     epoch: int
     train_loss: float

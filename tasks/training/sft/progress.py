@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Domain
 from tasks.durability import states
 from tasks.engines.protocols import PACKED_ROWS, PADDING_ROWS, Trainer
@@ -26,19 +27,17 @@ COMMIT_SHARE = 0.05
 killed run repeats at most the work of 1 / COMMIT_SHARE commits' time."""
 
 
-class Progress(BaseModel):
+class Progress(FrozenModel):
     """Where a fine-tuning stands after a committed update."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     updates: int = 0
     loss_sum: float = 0.0
     """Over the response tokens of the current epoch so far, nats."""
     tokens: int = 0
     """Response tokens of the current epoch so far."""
-    loss_sums: dict[Domain, float] = {}
+    loss_sums: dict[Domain, float] = Field(default={})
     """`loss_sum` divided by domain."""
-    domain_tokens: dict[Domain, int] = {}
+    domain_tokens: dict[Domain, int] = Field(default={})
     """`tokens` divided by domain."""
     rows: int = 0
     """Packed rows that the trainer computed in the current epoch so far."""

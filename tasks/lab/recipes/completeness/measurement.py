@@ -20,6 +20,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.table import Table
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Message, Role
 from tasks.errors import DataError
 from tasks.formats.yaml_file import parse_yaml
@@ -51,10 +52,8 @@ _DEFINITIONS = (
 )
 
 
-class Explanation(BaseModel):
+class Explanation(FrozenModel):
     """One row of the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     word: str = Field(min_length=1)
     response: str
@@ -69,9 +68,7 @@ class _Marker(BaseModel):
     request: bool
 
 
-class _Definitions(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Definitions(FrozenModel):
     definitions: tuple[str, ...]
     category: Category
 

@@ -16,8 +16,9 @@ Differs: a response without a verdict is no acceptance, and its solution is veri
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rows import Message, Problem
 from tasks.algorithms.intervals import Interval, bootstrap_mean, paired_difference
 from tasks.errors import DataError
@@ -37,10 +38,8 @@ CALLS = 10
 """Calls of the verifier per solution, at most; as released."""
 
 
-class AgentRow(BaseModel):
+class AgentRow(FrozenModel):
     """One held-out problem and model; a value is None where it is undefined."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem_id: str
     trained: bool = Field(description="by RL; false: the start model")
@@ -51,9 +50,7 @@ class AgentRow(BaseModel):
     misattributed: float
 
 
-class MarsClaim(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class MarsClaim(FrozenModel):
     claim: str
     mean: float
     low: float

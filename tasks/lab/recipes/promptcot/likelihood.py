@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
+from data_schemas.frozen_model import FrozenModel
 from tasks.engines.protocols import RolloutEngine
 from tasks.errors import DataError
 from tasks.lab.recipes.promptcot.formulas import bound, tighter_bound
@@ -20,10 +21,8 @@ MIN_VALID_SHARE = 0.5
 REPORT = "likelihood.json"
 
 
-class Likelihood(BaseModel):
+class Likelihood(FrozenModel):
     """A writer with a planner, on problems that nothing was trained on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     valid_share: float = Field(description="of problems that the writer decodes for the concepts")
     nll: dict[str, float] = Field(

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from data_schemas.arrow import read_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.rows import GRADED
 from data_schemas.samples import RESPONSES, ResponseTokens
@@ -33,10 +34,8 @@ WEIGHTS = "weights_NT"
 """Column of a batch: derivative of the loss by a token's log-probability."""
 
 
-class PreferenceUpdate(BaseModel):
+class PreferenceUpdate(FrozenModel):
     """Measurements before one update."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int
     loss: float

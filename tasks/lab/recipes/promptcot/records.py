@@ -1,6 +1,8 @@
 """Synthesised problems from concepts to preference pairs: one model per table."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 POOL = "pool.parquet"
 """WordedProblem: problems without a rationale, which EM finds."""
@@ -16,20 +18,16 @@ RATIONALES = "rationales.parquet"
 """ChosenRationale."""
 
 
-class WordedProblem(BaseModel):
+class WordedProblem(FrozenModel):
     """A problem and what it is about."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     concepts: str = Field(description="as a model reads them")
     problem: str
 
 
-class ChosenRationale(BaseModel):
+class ChosenRationale(FrozenModel):
     """What the E-step or the M-step takes for the rationale of a problem."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(description="of the problem")
     rationale: str
@@ -37,10 +35,8 @@ class ChosenRationale(BaseModel):
     candidates: int = Field(description="ended and long enough")
 
 
-class WrittenProblem(BaseModel):
+class WrittenProblem(FrozenModel):
     """A decoded response to concepts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     concepts: str
@@ -49,10 +45,8 @@ class WrittenProblem(BaseModel):
     reason: str = Field(description="why it was left out; '' = kept")
 
 
-class LabelledProblem(BaseModel):
+class LabelledProblem(FrozenModel):
     """A written problem with the majority of the answers to it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     problem: str
@@ -62,10 +56,8 @@ class LabelledProblem(BaseModel):
     truth: str = Field(description="that the parser computes; nothing is trained on it")
 
 
-class PreferencePair(BaseModel):
+class PreferencePair(FrozenModel):
     """A right and a wrong answer of one problem, by its label."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem: str = Field(description="id")
     chosen: tuple[int, ...] = Field(description="response tokens")

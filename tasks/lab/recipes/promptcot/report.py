@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from data_schemas.arrow import read_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.reports import Claim
 from data_schemas.rows import GRADED, HELD_OUT, PROBLEMS, QUARANTINE, Problem, QuarantinedItem
@@ -32,10 +33,8 @@ from tasks.lab.recipes.promptcot.records import (
 from tasks.lab.recipes.promptcot.wording import parse
 
 
-class SynthesisCell(BaseModel):
+class SynthesisCell(FrozenModel):
     """One seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     before: Likelihood = Field(description="writer and planner of the cold start")
     expected: Likelihood = Field(description="writer of the cold start, planner of the E-step")
@@ -56,10 +55,8 @@ class SynthesisCell(BaseModel):
     scores_rl_drawn: dict[str, float] = Field(description="after RL on as many drawn problems")
 
 
-class SynthesisReport(BaseModel):
+class SynthesisReport(FrozenModel):
     """The table, and what it was computed from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     claims: tuple[Claim, ...]
     cells: tuple[SynthesisCell, ...]

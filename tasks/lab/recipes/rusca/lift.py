@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from transformers import PreTrainedTokenizerBase
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.pass_rates import GradedProblem
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rows import Problem
@@ -32,10 +33,8 @@ MAX_PROBLEMS = 128
 """As many as the specification's own measurement."""
 
 
-class Lift(BaseModel):
+class Lift(FrozenModel):
     """What showing all criteria changes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bare: float = Field(description="mean score without criteria")
     shown: float = Field(description="mean score with all of them in the prompt")

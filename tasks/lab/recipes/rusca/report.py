@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from data_schemas.arrow import read_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.reports import (
     GATES_FILE,
     LEDGER_FILE,
@@ -36,10 +37,8 @@ HALF = 0.5
 """Share of the criteria from which a step counts as one with a scaffold."""
 
 
-class ScaffoldCell(BaseModel):
+class ScaffoldCell(FrozenModel):
     """One variant with one seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str
     seed: int
@@ -56,9 +55,7 @@ class ScaffoldCell(BaseModel):
     scores: dict[str, float] = Field(description="held-out problem -> mean score")
 
 
-class ScaffoldReport(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class ScaffoldReport(FrozenModel):
     max_tokens: int
     lift: Lift
     start: Interval

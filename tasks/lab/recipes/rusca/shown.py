@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from data_schemas.arrow import write_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rl_settings import RLSettings
 from data_schemas.rollouts import ScoredRollout
 from tasks.algorithms.mismatch import mismatch_metrics
@@ -19,10 +20,8 @@ from tasks.rl.recipe import Fact, Row, TrainedStep
 SHOWN_FILE = "scaffold.parquet"
 
 
-class ShownRow(BaseModel):
+class ShownRow(FrozenModel):
     """One response of a phase with a scaffold: what its prompt showed, and what came of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step: int = Field(ge=1)
     round: int = Field(ge=0)

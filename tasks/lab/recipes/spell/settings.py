@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.rl_settings import RecipeSettings
 
 
@@ -17,10 +18,8 @@ class SpellRole(StrEnum):
     VERIFIER = "verifier"
 
 
-class PastQuestion(BaseModel):
+class PastQuestion(FrozenModel):
     """A question that was asked about some documents, shown to the questioner who asks the next."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     documents: tuple[str, ...]
     question: str

@@ -9,9 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from data_schemas.arrow import read_table
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.reports import LEDGER_FILE, STEPS_FILE, StepReport
 from data_schemas.rows import Domain
 from data_schemas.samples import SampleResult
@@ -51,10 +52,8 @@ ANSWERED = (Domain.CHOICE, Domain.MATHS)
 """Domains of the questions with references."""
 
 
-class SpellCell(BaseModel):
+class SpellCell(FrozenModel):
     """One variant with one seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     variant: str
     seed: int
@@ -66,9 +65,7 @@ class SpellCell(BaseModel):
     scores: dict[str, float] = Field(description="held-out question -> mean score")
 
 
-class SpellLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class SpellLine(FrozenModel):
     variant: str
     measure: str
     early: float

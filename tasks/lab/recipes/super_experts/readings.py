@@ -1,16 +1,16 @@
 """What a profile of a model's experts found."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 PROFILE_FILE = "profile.json"
 INPUTS_FILE = "inputs.json"
 """Files of a profile: ExpertProfile; settings in which the named experts are protected."""
 
 
-class ExpertReading(BaseModel):
+class ExpertReading(FrozenModel):
     """The experts that one reading of the rule names."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reading: str = Field(description="'eq_6', 'algorithm' or 'code'")
     cut: float = Field(description="a tenth of the largest peak that it compares with")
@@ -18,10 +18,8 @@ class ExpertReading(BaseModel):
     named: tuple[tuple[int, int], ...] = Field(description="layer and expert")
 
 
-class ExpertProfile(BaseModel):
+class ExpertProfile(FrozenModel):
     """Peaks of all experts on calibration text, and which experts are Super Experts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     named: tuple[tuple[int, int], ...] = Field(
         description="by equation 6; empty = the model has none"

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from data_schemas.artifacts import CheckpointRef, Context, ReportRef
+from data_schemas.frozen_model import FrozenModel
 from data_schemas.settings import PipelineSettings
 from tasks.lab.recipes.super_experts import expert_profile
 from tasks.lab.recipes.super_experts.readings import INPUTS_FILE, PROFILE_FILE
@@ -26,10 +27,8 @@ add_stages(
 )
 
 
-class CalibrationText(BaseModel):
+class CalibrationText(FrozenModel):
     """What the experts of a model are profiled on, as recorded in the statement."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(description="file; '' = the marketplace")
 

@@ -15,24 +15,22 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from data_schemas.frozen_model import FrozenModel
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
 
-class Signature(BaseModel):
+class Signature(FrozenModel):
     """One signature in an envelope."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     keyid: str = Field(description="public key, a compressed point in hex")
     sig: str = Field(description="base64 of the DER encoding")
 
 
-class Envelope(BaseModel):
+class Envelope(FrozenModel):
     """A DSSE envelope."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     payload: str = Field(description="base64")
     payloadType: str  # the name that DSSE prescribes

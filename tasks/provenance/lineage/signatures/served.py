@@ -8,8 +8,9 @@ and who stands between client and server can pass a challenge on (use a loopback
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from data_schemas.frozen_model import FrozenModel
 from tasks.provenance.lineage.signatures.dsse import (
     Envelope,
     Signer,
@@ -26,10 +27,8 @@ CHALLENGE = "prove-weights:"
 """How `user` of a request begins that asks for a proof."""
 
 
-class VouchedWeights(BaseModel):
+class VouchedWeights(FrozenModel):
     """What an endpoint vouches for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     challenge: str = Field(description="`user` of the request")
     weights: str = Field(description="sha256 of the model's folder")
