@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from data_schemas.rows import Domain, Problem
+from data_schemas.rows import Demonstration, Domain, Problem
 from tasks.curation.adapters.general import compared
 from tasks.curation.adapters.mapped import read_mapped
 from tasks.curation.commands import init
@@ -1630,8 +1630,13 @@ def test_a_question_whose_answer_repeats_an_option_is_asked_with_its_options(
 
     names = [f"choices.{k}" if layout == "list" else f"option{k + 1}" for k in range(3)]
     lines = [f"{letter}: {{{name}}}" for letter, name in zip("ABC", names, strict=True)]
-    assert "\n".join(["{question}", *lines]) == mapping.prompt
-    assert "{answer}" in mapping.response
+    assert "\n".join(["{question}", *lines, "Answer A, B or C."]) == mapping.prompt
+    for row, letter in zip(rows, "ABC", strict=False):
+        problem, shown = read_mapped(mapping, RawRow("t-1", "0" * 64, row))
+        assert isinstance(problem.record, Problem)
+        assert [letter] == json.loads(problem.record.answer)["correct"]
+        assert isinstance(shown.record, Demonstration)
+        assert f"<think></think>{letter}" == shown.record.response
 
 
 def test_an_answer_that_only_a_model_gave_is_named():

@@ -95,7 +95,7 @@ def test_the_commonest_number_of_options_is_that_of_the_table():
     assert "choices.text.3" == options.options[-1]
     assert {"1": "A", "4": "D", "B": "B"}.items() <= options.values.items()
     remarks = guess_mapping("arc", rows).remarks
-    assert "choices.text has less than 4 parts in 1 of 40 rows; they are left out." in remarks
+    assert "1 of 40 rows have fewer options, and are asked with these." in remarks
 
 
 def test_a_key_of_any_name_is_known_by_its_letters_if_no_other_column_has_them():
@@ -136,3 +136,123 @@ def test_options_that_numpy_printed_are_refused_beside_their_key():
     with pytest.raises(DataError, match="lists without commas, as numpy prints them"):
         find_options(rows)
     assert find_options([row | {"answer": "It is red."} for row in rows]) is None
+
+
+def asked(rows: list[dict[str, object]], place: int) -> tuple[list[str], list[str], str]:
+    """Read a row by the mapping that is guessed: its gold, its lines of options, its response."""
+    mapping = guess_mapping("exam", rows).mapping
+    item, shown = read_mapped(mapping, RawRow("exam-1", "0" * 64, rows[place]))
+    assert isinstance(item.record, Problem)
+    assert isinstance(shown.record, Demonstration)
+    lines = [line for line in item.record.prompt_text.splitlines() if line[1:3] == ": "]
+    response = shown.record.response.removeprefix("<think></think>")
+    return json.loads(item.record.answer)["correct"], lines, response
+
+
+def exam(n: int, **columns: object) -> dict[str, object]:
+    return {"question": f"What colour has item {n} in this shop?", **columns}
+
+
+PADS = {"shorter": [], "nulls": [None, None], "N/A": ["N/A", "N/A"]}
+
+
+@for_each("pad", PADS)
+def test_rows_with_fewer_options_are_asked_with_these(pad: str):
+    rows = [
+        exam(n, options=[*COLOURS] if n % 3 else [*COLOURS[:2], *PADS[pad]], answer="ABBA"[n % 4])
+        for n in range(40)
+    ]
+
+    assert (["A"], ["A: red", "B: blue"], "A") == asked(rows, 0)
+    assert (["B"], [f"{a}: {b}" for a, b in zip("ABCD", COLOURS, strict=True)], "B") == asked(
+        rows, 1
+    )
+    assert "14 of 40 rows have fewer options, and are asked with these." in (
+        guess_mapping("exam", rows).remarks
+    )
+    assert guess_mapping("exam", rows).mapping.prompt.endswith("\nAnswer with a letter.")
+
+
+def objects(key: str, marks: str) -> list[dict[str, object]]:
+    return [{"label": mark, key: one} for mark, one in zip(marks, COLOURS, strict=True)]
+
+
+KEYS_ELSEWHERE = {
+    "ARC": lambda n: {
+        "question": {"stem": f"What is {n}?", "choices": objects("text", "ABCD")},
+        "answerKey": "ABCD"[n % 4],
+    },
+    "ARC by numbers": lambda n: {
+        "question": {"stem": f"What is {n}?", "choices": objects("text", "1234")},
+        "answerKey": "1234"[n % 4],
+    },
+    "Prodigy": lambda n: {
+        "text": f"It is thing {n} of the shop.",
+        "options": [{"id": "ABCD"[k], "text": one} for k, one in enumerate(COLOURS)],
+        "accept": ["ABCD"[n % 4]],
+        "answer": "accept",
+    },
+    "LightEval": lambda n: {
+        "doc": {"query": f"What is {n} here?", "choices": [*COLOURS], "gold_index": n % 4}
+    },
+    "LightEval, a list": lambda n: {
+        "doc": {"query": f"What is {n} here?", "choices": [*COLOURS], "gold_index": [n % 4]}
+    },
+    "AGIEval": lambda n: {"query": f"What is {n}?", "choices": [*COLOURS], "gold": [n % 4]},
+    "pandas": lambda n: {"question": f"What is {n}?", "choices": [*COLOURS], "answer": n % 4 / 1},
+    "Inspect": lambda n: {
+        "input": f"What is {n}?",
+        "choices": [*COLOURS],
+        "target": "ABCD"[n % 4],
+        "scores": {"choice": {"value": "CI"[n % 2]}},
+    },
+    "a text": lambda n: {
+        "question": f"What is {n}?",
+        "choices": [*COLOURS],
+        "answer": COLOURS[n % 4],
+    },
+}
+
+
+@for_each("layout", KEYS_ELSEWHERE)
+def test_a_key_in_an_object_a_list_or_an_options_own_words_names_the_option(layout: str):
+    rows = [KEYS_ELSEWHERE[layout](n) for n in range(40)]
+
+    lines = [f"{letter}: {one}" for letter, one in zip("ABCD", COLOURS, strict=True)]
+    for place, letter in enumerate("ABCD"):
+        assert ([letter], lines, letter) == asked(rows, place)
+
+
+def test_any_of_several_right_options_is_right():
+    rows = [exam(n, choices=[*COLOURS], gold_index=[n % 4, 3][: 1 + n % 4 // 2]) for n in range(40)]
+
+    assert ["B"] == asked(rows, 1)[0]
+    assert ["C", "D"] == asked(rows, 2)[0]
+    remarks = guess_mapping("exam", rows).remarks
+    assert any(
+        "gold_index has more than 1 parts in 20 of 40 rows, any of" in one for one in remarks
+    )
+
+
+@pytest.mark.parametrize("name", ["labels", "is_correct"])
+def test_options_whose_right_one_a_list_marks_are_refused(name: str):
+    marks = [1, 0, 0, 0]
+    rows = [exam(n, targets={"choices": [*COLOURS], name: marks}) for n in range(40)]
+    shown = [{"text": one, name: not k} for k, one in enumerate(COLOURS)]
+
+    for table in (rows, [exam(n, choices=shown) for n in range(40)]):
+        with pytest.raises(DataError, match=f"{name} marks the right ones of 4 options"):
+            find_options(table)
+
+
+def test_the_first_of_aliases_is_an_answer_and_no_option():
+    rows = [exam(n, answer=f"Ann {n}", aliases=[f"Ann {n}", "Anna", "A."]) for n in range(40)]
+
+    assert find_options(rows) is None
+    assert "{aliases.1}" not in guess_mapping("qa", rows).mapping.prompt
+
+
+def test_a_right_one_that_is_always_the_same_letter_is_said_to_give_itself_away():
+    rows = [exam(n, choices=[*COLOURS], answer="A") for n in range(60)]
+
+    assert any("is A in all rows, which gives" in one for one in guess_mapping("e", rows).remarks)

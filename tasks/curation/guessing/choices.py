@@ -23,10 +23,9 @@ from tasks.curation.guessing.templates import (
     MOST_COLUMNS,
     Templates,
     blanks,
-    fewer_options,
     parts_at,
 )
-from tasks.curation.lettered import LETTERS, find_options, is_key, list_options
+from tasks.curation.lettered import LETTERS, find_options, is_beside, is_key, num_options
 from tasks.curation.readers.missing import is_doubtful, is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
@@ -62,6 +61,21 @@ _ASK = {
 }
 """How a label is asked for, by the language of the table; elsewhere in English."""
 _ASK_LETTER = "Answer {options}."
+_ASK_SOME_LETTER = {
+    "en": "Answer with a letter.",
+    "id": "Jawab dengan satu huruf.",
+    "ms": "Jawab dengan satu huruf.",
+    "pt": "Responda com uma letra.",
+    "es": "Responde con una letra.",
+    "de": "Antworte mit einem Buchstaben.",
+    "fr": "Réponds par une lettre.",
+    "vi": "Trả lời bằng một chữ cái.",
+    "fil": "Sumagot gamit ang isang titik.",
+    "th": "ตอบด้วยตัวอักษรหนึ่งตัว",
+    "zh": "请用一个字母作答。",
+    "zh-Hant": "請用一個字母作答。",
+}
+"""The same where some rows have fewer options than others."""
 
 
 def list_labels(columns: Sequence[Column]) -> list[tuple[Column, int]]:
@@ -165,40 +179,27 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     return replace(templates, fields=templates.fields | {"facets": facets})
 
 
-def with_options(templates: Templates, rows: Sequence[Row]) -> Templates:
-    """Ask a question with its options, where the answer is the text of one of them."""
-    answer = templates.numbers or str(templates.fields["response"]).strip("{}")
-    if templates.options or templates.is_chat or any(answer not in row for row in rows):
-        return templates
-    for options in list_options(rows):
-        golds = [(str(row[answer]), [_option(row, path) for path in options]) for row in rows]
-        if answer in options or sum(gold in texts for gold, texts in golds) < MOSTLY * len(rows):
-            continue
-        lines = [f"{letter}: {{{path}}}" for letter, path in zip(LETTERS, options, strict=False)]
-        fields = templates.fields | {"prompt": "\n".join([str(templates.fields["prompt"]), *lines])}
-        remark = f"{answer} repeats an option, which is imitated: its letter would be verified."
-        remarks = templates.remarks if templates.numbers else (*templates.remarks, remark)
-        return replace(templates, fields=fields, remarks=(*remarks, *fewer_options(rows, options)))
-    return templates
+def with_every_label(templates: Templates, rows: Sequence[Row], label: Column | None) -> Templates:
+    """Let any label of a row be right, where the labels are a list with several in some rows.
 
-
-def _option(row: Row, path: str) -> str:
-    stem, _, place = path.rpartition(".")
-    parts = parts_at(row, stem) if place.isdecimal() else []
-    value = parts[int(place)] if place.isdecimal() and int(place) < len(parts) else row.get(path)
-    return "" if value is None else str(value)
-
-
-def with_every_label(templates: Templates, rows: Sequence[Row]) -> Templates:
-    """Let any label of a row be right, where the labels are a list with several in some rows."""
+    Args:
+        templates: of a choice, or others, which stay as they are.
+        rows: of the table.
+        label: the column of the first labels of the lists.
+    """
     path, _, place = templates.label.rpartition(".")
     lists = [parts_at(row, path) for row in rows] if place == "0" else []
-    if templates.values or templates.lettered or all(len(parts) < 2 for parts in lists):
+    if label is None or all(len(parts) < 2 for parts in lists):
         return templates
-    labels = {str(part).strip() for parts in lists for part in parts}
-    options = tuple(sorted(label for label in labels if not is_missing(label)))
+    values, options = templates.values, templates.options
+    if not templates.lettered:
+        labels = {str(part).strip() for parts in lists for part in parts}
+        names = {one: label.classes.get(one, one) for one in labels if not is_missing(one)}
+        options = tuple(sorted({*names.values()}))
+        values = {label.name: names} if label.classes else {}
     fields = templates.fields | {"answer": {"correct": f"{{{path}}}"}, "options": options}
-    return replace(templates, fields=fields, options=options)
+    both = {path: dict(values[label.name])} if values else {}
+    return replace(templates, fields=fields, options=options, values={**values, **both})
 
 
 def _templates(
@@ -273,8 +274,7 @@ def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | N
     if exam is None:
         return None
     of_exam = {exam.key, *exam.options}
-    lists = {path.partition(".")[0] for path in exam.options if path.rpartition(".")[2].isdecimal()}
-    free = [c for c in columns if c.name not in of_exam and c.name.partition(".")[0] not in lists]
+    free = [c for c in columns if c.name not in of_exam and not is_beside(c.name, exam.options)]
     named = [
         c
         for c in free
@@ -286,10 +286,19 @@ def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | N
     if not names:
         return None
     letters = LETTERS[: len(exam.options)]
-    remark = f"{exam.key} names the right one of {len(letters)} options."
-    remarks = [remark, *fewer_options(rows, exam.options)]
+    remarks = [f"{exam.key} names the right one of {len(letters)} options."]
+    if any(value.startswith("{") for value in exam.values):
+        remarks = [f"{exam.key} repeats the right one of {len(letters)} options."]
+    if num_fewer := sum(num_options(row, exam.options) < len(letters) for row in rows):
+        remarks.append(
+            f"{num_fewer:,} of {len(rows):,} rows have fewer options, and are asked with these."
+        )
+    if exam.only and len(rows) > _RARE:
+        remarks.append(
+            f"The right one is {exam.only} in all rows, which gives it away: shuffle the options."
+        )
     templates = _templates(exam.key, exam.values, letters, names[:MOST_COLUMNS], remarks)
-    return replace(templates, lettered=exam.options)
+    return replace(templates, lettered=exam.options, is_even=not num_fewer)
 
 
 def prompt_of_choice(templates: Templates, tags: Tags, columns: Mapping[str, Column]) -> str:
@@ -304,6 +313,8 @@ def prompt_of_choice(templates: Templates, tags: Tags, columns: Mapping[str, Col
     text = space.join((comma.join(options[:-1]), joint, options[-1]))
     if templates.lettered:
         form = _ASK_LETTER if key == "en" else form
+        if not templates.is_even:
+            form = _ASK_SOME_LETTER[key]
         pairs = zip(options, templates.lettered, strict=True)
         lines = [*(f"{{{name}}}" for name in names), *(f"{a}: {{{b}}}" for a, b in pairs)]
         return "\n".join([*lines, _escaped(form.format(label=templates.label, options=text))])

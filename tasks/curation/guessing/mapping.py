@@ -89,7 +89,7 @@ def guess_mapping(
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
     templates = templates or _choose(name, rest, by_name.get(label), list(by_name))
     answers.check_not_judged(name, columns, templates)
-    templates = choices.with_every_label(choices.with_options(templates, rows), rows)
+    templates = choices.with_every_label(templates, rows, by_name.get(templates.label))
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
         "\n".join(cells)

@@ -6,6 +6,7 @@ from typing import cast
 
 from data_schemas.mappings import ColumnMapping, placeholders
 from tasks.curation.guessing.columns import Column, Row
+from tasks.curation.lettered import value_at
 from tasks.curation.readers.paths import parts_of
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
@@ -30,6 +31,8 @@ class Templates:
     remarks: tuple[str, ...] = ()
     lettered: tuple[str, ...] = ()
     """Columns of the options, if these are letters."""
+    is_even: bool = True
+    """Whether all rows have all of these."""
     texts: tuple[str, ...] = ()
     """What is asked in each row, if the table is a chat."""
     is_chat: bool = False
@@ -45,16 +48,6 @@ def blanks(columns: Sequence[Column]) -> list[str]:
         for column in columns
         if (count := column.values.count(""))
     ]
-
-
-def fewer_options(rows: Sequence[Row], options: Sequence[str]) -> list[str]:
-    """Say how many rows have not all of the options, if these are a list."""
-    path, _, place = options[-1].rpartition(".")
-    if not place.isdecimal():
-        return []
-    count = sum(0 < _length(row, path) < len(options) for row in rows)
-    words = f"{path} has less than {len(options)} parts in {count:,} of {len(rows):,} rows"
-    return [f"{words}; they are left out."] if count else []
 
 
 def check_one_row_each(name: str, mapping: ColumnMapping, rows: Sequence[Row]) -> None:
@@ -120,15 +113,7 @@ def _length(row: Row, path: str) -> int:
 
 def parts_at(row: Row, path: str) -> list[object]:
     """Return the parts of the list at a path, as choices.text; none if there is no list."""
-    cell: object = row
-    for part in parts_of(path, row):
-        cell = written_value(cell)
-        if isinstance(cell, list):
-            items = cast("list[object]", cell)
-            cell = items[int(part)] if part.isdecimal() and int(part) < len(items) else None
-        else:
-            cell = cast("Row", cell).get(part) if isinstance(cell, Mapping) else None
-    value = written_value(cell)
+    value = written_value(value_at(row, path))
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
