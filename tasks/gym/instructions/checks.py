@@ -110,8 +110,8 @@ def _first_word(text: str, arguments: Arguments) -> bool:
 
 
 def placeholders(text: str) -> int:
-    """Count [placeholders]; a [link](of Markdown) is none."""
-    return len(re.findall(r"\[[^\[\]\n]*\](?!\()", text))
+    """Count [placeholders]; a [link](of Markdown), [] and the [ ] and [x] of a task are none."""
+    return len(re.findall(r"\[(?!x\])[^\[\]\n]*\w[^\[\]\n]*\](?!\()", text))
 
 
 def _postscript(text: str, arguments: Arguments) -> bool:
@@ -189,9 +189,10 @@ def ends(text: str, arguments: Arguments) -> bool:
 
 
 def quoted(text: str, arguments: Arguments) -> bool:
-    """Say whether the text is in double quotation marks."""
+    """Say whether the text is in double quotation marks, as typed or as printed."""
     del arguments
-    return len(text.strip()) > 1 and text.strip()[0] == text.strip()[-1] == '"'
+    text = text.strip()
+    return len(text) > 1 and text[0] + text[-1] in ('""', "\u201c\u201d", "\u201e\u201c")
 
 
 def capital_words(text: str) -> int:
@@ -213,9 +214,9 @@ def all_lowercase(language: str) -> Check:
 
 
 def no_comma(text: str, arguments: Arguments) -> bool:
-    """Say whether the text has no comma."""
+    """Say whether the text has no comma of any script."""
     del arguments
-    return "," not in text
+    return not re.search("[,\uff0c\u060c\ufe50]", text)
 
 
 def _without_marks(text: str) -> str:

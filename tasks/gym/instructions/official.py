@@ -91,8 +91,6 @@ _SAME = (
     "detectable_format:constrained_response",
     "combination:two_responses",
     "combination:repeat_prompt",
-    "startend:quotation",
-    "punctuation:no_comma",
 )
 OFFICIAL: dict[str, Check] = {
     **{name: CHECKS[name].check for name in _SAME},
@@ -113,5 +111,9 @@ OFFICIAL: dict[str, Check] = {
     "detectable_format:json_format": _is_json,
     "detectable_format:title": _title,
     "startend:end_checker": _ends,
+    "startend:quotation": lambda text, _: (
+        len(text.strip()) > 1 and text.strip()[0] == text.strip()[-1] == '"'
+    ),
+    "punctuation:no_comma": lambda text, _: "," not in text,
 }
 """By id, the check that equals the harness'."""

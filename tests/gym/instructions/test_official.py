@@ -60,6 +60,18 @@ _SECOND = {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "weekend"}
             0.0,
         ),
         ("detectable_format:title", {}, "<< >><< >>x", 1.0, 0.0),
+        ("startend:quotation", {}, "\u201cRed shoes.\u201d", 0.0, 1.0),
+        ("startend:quotation", {}, "\u201cRed shoes.", 0.0, 0.0),
+        ("punctuation:no_comma", {}, "\u7ea2\u978b\uff0c\u84dd\u978b", 1.0, 0.0),
+        ("punctuation:no_comma", {}, "red shoes", 1.0, 1.0),
+        (
+            "detectable_content:number_placeholders",
+            {"num_placeholders": 1},
+            "- [ ] buy shoes []",
+            1.0,
+            0.0,
+        ),
+        ("detectable_content:number_placeholders", {"num_placeholders": 1}, "[name]", 1.0, 1.0),
     ],
 )
 def test_a_published_score_and_a_reward_may_read_an_instruction_in_two_ways(
