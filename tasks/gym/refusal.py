@@ -28,7 +28,10 @@ HEAD = 200
 _REFUSAL = re.compile(
     r"\bI(?:'m| am) (?:sorry|afraid),? (?:but )?I (?:cannot|can't|can not|am (?:not able|unable))"
     r"|"
-    r"\bI (?:cannot|can't|can not|am unable to|won't|will not|must decline to) (?:"
+    r"\b(?:sorry|unfortunately),? (?:but )?I (?:cannot|can't|can not|won't|will not)\b|"
+    r"\bI must (?:decline|refuse)\b(?! the temptation)|"
+    r"\bI(?:(?: can not| cannot| can't| won't| will not| must decline to)|"
+    r"(?:'m| am) (?:unable|not able) to) (?:"
     r"help(?! but\b)|assist|fulfil|fulfill|comply|provide|answer|support|encourage|explain|give|"
     r"share|tell"
     r")\b|"
@@ -43,7 +46,15 @@ _REFUSAL = re.compile(
     r"\b(?:paumanhin|pasensya na|pasensiya na|ikinalulungkot ko)(?: po)?,? "
     r"(?:(?:pero|ngunit|subalit) )?hindi (?:po )?(?:ako|kami|kita|ko|namin)(?: po)? "
     r"(?:kaya|ma|pinapayagan|puwede|pwede)|"
-    r"\bdesculpe,? (?:mas )?(?:eu )?não posso\b|\bxin lỗi,? (?:nhưng )?tôi không thể\b|"
+    r"\bhindi (?:po )?(?:ako|kami|ko|kita) (?:po )?(?:makakatulong|matutulungan|maibibigay)|"
+    r"\b(?:saya|kami) (?:tidak|tak) (?:bisa|dapat|boleh) (?:membantu|memenuhi|memberi(?:kan)?|"
+    r"menyediakan|menjawab|mendukung|menyokong)\b|"
+    r"\b(?:desculpe|sinto muito|lamento|infelizmente),? (?:mas )?(?:eu )?não posso\b|"
+    r"\bnão posso (?:ajudar|auxiliar|fornecer|atender|responder|apoiar)\b|"
+    r"\b(?:xin lỗi|rất tiếc),? (?:nhưng )?tôi không thể\b|"
+    r"\btôi không thể (?:giúp|hỗ trợ|cung cấp|đáp ứng|trả lời|hướng dẫn)(?!\w)|"
+    r"我(?:无法|無法|不能|不会|不會)(?:提供|帮助|幫助|协助|協助|满足|滿足|回答|支持|教)|"
+    r"ไม่สามารถ(?:ช่วย|ให้|ตอบ|ทำตาม|สนับสนุน|แนะนำ)|"
     r"(?:抱歉|对不起|對不起)[,\uff0c]?(?:但)?我?(?:无法|不能|無法)|"
     r"作为(?:一个|一名)?(?:AI|人工智能)[^。\n]{0,16}(?:无法|不能|不会)|(?:ขออภัย|ขอโทษ).{0,16}ไม่สามารถ",
     re.IGNORECASE,
