@@ -1,4 +1,4 @@
-r"""An answer that stands in a JSON object: `{"reasoning": "3 + 4 = 7", "answer": "7"}`.
+r"""An answer that stands in a JSON object: `{"reasoning": "3 + 4 = 7", "answer": "7"}`, or a tag.
 
 Models that are asked for JSON write so, in a fence or beside words. The object is a container: its
 answer is stated, its other values are working. Every verifier that reads an answer in words reads
@@ -34,6 +34,10 @@ _OTHER_KEY = re.compile(
 """What an object offers beside its answer is an answer as well: one must not hedge in JSON."""
 # "answer": , 'final_answer' :
 _HINT = re.compile(rf"([\"'])(?:{_KEY_WORDS})\1\s{{0,9}}:", re.IGNORECASE)
+# "<answer>7</answer>"
+_TAGGED = re.compile(r"<answer>\s{0,9}([^<>\n]{1,999}?)\s{0,9}</answer>", re.IGNORECASE)
+# "<b>" of "<b>7</b>", "</answer>" of "It is 7</answer>"
+_STYLE_TAG = re.compile(r"</?(?:answer|b|i|u|em|strong|mark|p|code)>", re.IGNORECASE)
 _START = re.compile(r"\{\s{0,99}[\"']")
 _TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[{}]", re.DOTALL)
 _FENCE_BEFORE = re.compile(r"(?:```|~~~)[ \t]{0,3}[a-zA-Z]{0,9}\s{0,99}\Z")
@@ -54,11 +58,13 @@ _COMMAND = re.compile(
 
 
 def without_container(text: str) -> str:
-    """Return a text with every JSON object that states an answer as a marked line, `#### 7`.
+    """Return a text with every JSON object or tag that states an answer as a marked line, `#### 7`.
 
     An object with several answers is a line for each: they have to agree. Of an object that cannot
     be read, as many that models write, a line with its answer is; without one it stays as it is.
     """
+    if "</" in text:
+        text = _STYLE_TAG.sub("", _TAGGED.sub(r"\n#### \1\n", text)).strip()
     if not _HINT.search(text):
         return text
     parts: list[str] = []

@@ -137,6 +137,13 @@ _PRODUCTS = frozenset({"th", "zh", "ko", "es", "pt"})
 """Languages in which scale words multiply: 十万, สิบล้าน, mil millones."""
 _AND = {"en": "and", "id": "dan", "ms": "dan", "vi": "và", "pt": "e", "es": "y", "tl": "at"}
 _START = r"(?<![\w.,^\\{])"
+# "1 \text{ h } 30 \text{ min}"
+_TEXT_UNITS = re.compile(
+    r"(\d)\s*\\(?:text|mathrm)\s?\{\s*([^\W\d_]+)\s*\}(?:[\s~]|\\[,;: ])*(\d[\d.,]*)\s*"
+    r"\\(?:text|mathrm)\s?\{\s*([^\W\d_]+)\s*\}"
+)
+_DENSE_START = r"(?<![0-9A-Za-z_.,^\\{])"
+"""In scripts without spaces a word may stand right before a number: 一共是1.2万元."""
 # "1.299", "12", "1,5".
 _NUMBER = r"\d+(?:[.,]\d+)*"
 
@@ -203,6 +210,8 @@ def plain_amounts(text: str, language: str = "en") -> str:
     if "10" in text:
         text = _TIMES_TEN.sub(lambda m: f"*10^{m[1] or m[2] or plain_signs(m[3])[2:-1]}", text)
     text = _plain_separators(text, language)
+    if "{" in text:
+        text = _TEXT_UNITS.sub(r"\1 \2 \3 \4", text)
     if writes_comma(language):
         text = _BARE_COMMA.sub("0,", text)
     if _HAS_CAPITALS.search(text) and _HAS_CODE.search(text):
@@ -345,8 +354,9 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
         rest = rf"\s?{_NUMBER}(?=\s?원)"
     next_sign = "[0-9a-z^]" if dense else r"[\w^]"
     glued = rf"{_NUMBER}(?:{word})\d{{1,3}}(?![\w.,])|" if language == "vi" else ""  # 1tr2
+    start = _DENSE_START if dense else _START
     amount = (
-        rf"{_START}(?:{glued}{_NUMBER}\s?(?=[^\W\d_]){scale}(?:{joint}[零〇]?{_NUMBER}\s?{scale}){{0,4}}"
+        rf"{start}(?:{glued}{_NUMBER}\s?(?=[^\W\d_]){scale}(?:{joint}[零〇]?{_NUMBER}\s?{scale}){{0,4}}"
         rf"(?:{rest}(?!\s?(?:{word}){end})(?!{next_sign}))?)"
     )
     part = rf"([零〇]?)({_NUMBER})((?:\s?(?:{word}))*)"
@@ -398,13 +408,14 @@ def _two_units(language: str) -> re.Pattern[str]:
 def _pairs(language: str) -> tuple[tuple[re.Pattern[str], int, bool], ...]:
     """Match an amount in two units, with the number of small ones and whether it is money."""
     end = "" if language in _DENSE else r"(?![^\W_])"
+    start = _DENSE_START if language in _DENSE else _START
     joint = rf",?\s{{0,2}}(?:(?:{_AND.get(language, 'and')})\s{{1,2}})?"
     rows = [(*row, True) for row in _CHANGE.get(language, ())]
     rows += [(*row, False) for row in _SMALLER.get(language, ())]
     return tuple(
         (
             re.compile(
-                rf"{_START}(?P<large>{_NUMBER})\s?(?P<unit>{large}){end}{joint}"
+                rf"{start}(?P<large>{_NUMBER})\s?(?P<unit>{large}){end}{joint}"
                 rf"(?P<small>{_NUMBER})\s?(?P<part>{small}){end}",
                 re.IGNORECASE,
             ),

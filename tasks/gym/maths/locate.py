@@ -87,7 +87,7 @@ _AFTERTHOUGHT = re.compile(
 _CALCULATION = re.compile(r"<<[^<>\n]*>>")  # GSM8K's calculator notes
 # "final answer", "ans", "jawaban akhir", "đáp án", "答案".
 _LABEL = (
-    r"(?:final[ \t]{1,3})?answer|ans|"
+    r"(?:final[ \t]{1,3})?answers?|ans|"
     r"jawaban(?:nya)?(?:[ \t]{1,3}akhir)?|jawapan(?:nya)?|"
     r"đáp[ \t]{1,3}(?:án|số)|kết[ \t]{1,3}quả|trả[ \t]{1,3}lời|"
     r"คำตอบ|ตอบ|"
@@ -161,6 +161,23 @@ _EVENT = re.compile(
 """The event whose probability a box is: `P(X=4) =`."""
 # ": \[ x = 5 \]", "$$5$$".
 _DISPLAYED = re.compile(r"\s{0,9}[:*]{0,4}\s{0,9}(?:\\\[(.*?)\\\]|\$\$(.*?)\$\$)", re.DOTALL)
+
+
+# "\begin{align*} x &= 40 + 2 \\\\ &= 42 \end{align*}"
+_ENVIRONMENT = re.compile(
+    r"(?:\$\$|\\\[)?\s*\\begin\{(?P<name>(?:align|equation|gather|multline)(?:ed)?|split)\*?\}"
+    r"(?P<rows>(?:(?!\\begin).)*?)\\end\{(?P=name)\*?\}\s*(?:\$\$|\\\])?",
+    re.DOTALL,
+)
+# "```json"
+_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*$")
+# "\n- " behind "Answer:"
+_BULLET = re.compile(r"[ \t*_]*\n\s*[-•*]\s+(?=\S)")
+# "If x = 42, " of "If x = 42, then it fails": no number of it is stated.
+_CONDITION = re.compile(
+    r"^\W{0,3}(?:if|suppose|assum\w+|jika|kalau|nếu|se|si|wenn|kung)\s[^,]*,|^(?:如果|若|ถ้า)[^,，]*[,，]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +387,8 @@ def _box_spans(text: str) -> list[tuple[int, int, int]]:
 def _phrase(text: str, mark: re.Match[str]) -> str:
     """Return the text after a mark: a displayed formula, or the rest of the sentence."""
     after = text[mark.end() : mark.end() + MAX_CHARACTERS]
+    bullet = _BULLET.match(after)
+    after = after[bullet.end() :] if bullet else after
     displayed = _DISPLAYED.match(after)
     if displayed and "boxed" not in displayed[0]:
         return (displayed[1] or displayed[2] or "").strip()
@@ -415,16 +434,26 @@ def _unmarked(text: str, language: str) -> list[Place]:
         return []
     if is_number(stripped, language):
         return [Place(stripped, "whole text")]
+    text = _ENVIRONMENT.sub(_last_row, text)
     head, tail = text[:-MAX_CHARACTERS], _on_one_line(text[-MAX_CHARACTERS:])
-    lines = [line for line in (head + tail).split("\n") if line.strip()]
+    lines = [line for line in (head + tail).split("\n") if line.strip() and not _FENCE.match(line)]
+    if not lines:
+        return []
     numbers = [
         Place(line, "line") for line in lines if len(line) <= MAX_LINE and is_number(line, language)
     ]
     sentences = _SENTENCE_END.split(lines[-1][-MAX_CHARACTERS:].strip())
     last = next((s for s in reversed(sentences) if re.search(r"\d", s)), sentences[-1])
+    last = _CONDITION.sub("", last)
     if NO_ANSWER.search(last.rpartition(":")[2]):
         return numbers
     return numbers + _stated(last, "last line", language, leading=False)
+
+
+def _last_row(environment: re.Match[str]) -> str:
+    """Return the last row of an aligned formula, which has its result."""
+    rows = [row.replace("&", "").strip() for row in environment["rows"].split("\\\\")]
+    return f"\n$${next((row for row in reversed(rows) if row), '')}$$"
 
 
 def _without_closing(text: str) -> str:

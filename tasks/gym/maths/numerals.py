@@ -127,6 +127,40 @@ _HALVES = {
     "fr": ("un demi", "la moitié"),
     "tl": ("kalahati",),
 }
+_AND_A_HALF = {
+    "id": " setengah",
+    "ms": " setengah",
+    "vi": " rưỡi",
+    "th": " ?ครึ่ง",
+    "pt": " e mei[oa]",
+    "es": " y medi[oa]",
+    "fr": " et demie?",
+    "de": " ?(?:und )?einhalb",
+    "tl": " at kalahati",
+}
+_DENOMINATORS = {
+    own: {word: place for place, words in enumerate(names.split(), 3) for word in words.split("/")}
+    for own, names in {
+        "pt": "terço/terços quarto/quartos quinto/quintos sexto/sextos sétimo/sétimos "
+        "oitavo/oitavos nono/nonos décimo/décimos",
+        "es": "tercio/tercios cuarto/cuartos quinto/quintos sexto/sextos séptimo/séptimos "
+        "octavo/octavos noveno/novenos décimo/décimos",
+        "fr": "tiers quart/quarts cinquième/cinquièmes sixième/sixièmes septième/septièmes "
+        "huitième/huitièmes neuvième/neuvièmes dixième/dixièmes",
+        "de": "drittel viertel fünftel sechstel siebtel achtel neuntel zehntel",
+        "tl": "katlo kapat kalima kaanim kapito kawalo kasiyam kasampu",
+    }.items()
+}
+_FRACTIONS = {
+    own: rf"(?P<top>[^\W\d]+(?: [^\W\d]+)?|\d{{1,3}}(?! [cq]uartos))[ -](?P<noun>{'|'.join(nouns)})"
+    for own, nouns in _DENOMINATORS.items()
+} | {
+    "id": "(?:(?P<top>.+?) per|seper) ?(?P<below>[a-z ]+)",
+    "ms": "(?:(?P<top>.+?) per|seper) ?(?P<below>[a-z ]+)",
+    "vi": "(?P<top>.+?) phần (?P<below>.+)",
+    "th": "(?:เศษ)?(?P<top>.+?)(?:ส่วน|ใน)(?P<below>.+)",
+}
+"""A count and what it is divided by; in Spanish and Portuguese 3 cuartos may be rooms."""
 _POINTS = {
     "en": "point",
     "id": "koma",
@@ -295,7 +329,9 @@ def _fraction_in_words(words: str, language: str) -> str:
     folded = " ".join(words.casefold().split())
     if folded in _HALVES.get(primary(language), ()):
         return "1/2"
-    match = _PART.fullmatch(folded) if primary(language) == "en" else None
+    if primary(language) != "en":
+        return _foreign_fraction(folded, language)
+    match = _PART.fullmatch(folded)
     if match is None or not (match["top"] or match["part"] in _WITHOUT_ARTICLE):
         return ""
     whole = spelled_out(match["whole"]) if match["whole"] else "0"
@@ -304,6 +340,28 @@ def _fraction_in_words(words: str, language: str) -> str:
     top = match["top"] or ""
     count = int(top) if top.isdecimal() else _WORD_VALUES.get(top, 1)
     return str(int(whole) + Fraction(count, _PARTS[match["part"].rstrip("s").replace("lve", "lf")]))
+
+
+def _foreign_fraction(words: str, language: str) -> str:
+    """Return 2/3 for `dua pertiga`, 5/2 for `dos y medio`; '' for what is no fraction."""
+    own = primary(language)
+    if half := re.fullmatch(rf"(.+?){_AND_A_HALF.get(own, '(?!)')}", words):
+        whole = _count(half[1], language)
+        return f"{2 * whole + 1}/2" if whole else ""
+    match = re.fullmatch(_FRACTIONS.get(own, "(?!)"), words)
+    if match is None:
+        return ""
+    groups = match.groupdict()
+    top = _count(groups["top"], language) if groups["top"] else 1
+    noun = groups.get("noun")
+    below = _DENOMINATORS[own].get(noun, 0) if noun else _count(groups["below"] or "", language)
+    return f"{top}/{below}" if top and below and below > 1 else ""
+
+
+def _count(words: str, language: str) -> int | None:
+    if words.isdecimal():
+        return int(words)
+    return 4 if words == "tư" else value_of(words, language)
 
 
 def _decimal_in_words(words: str, language: str) -> str:

@@ -256,8 +256,8 @@ _DOLLAR = re.compile(r"\$(?=\s?[-+]?\s?[\d.])|(?<=\d)\$")
 _TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
 # "\text{ cm}^2" of "5\text{ cm}^2", "\text{km}/\text{h}" of "5 \text{km}/\text{h}".
 _WRITTEN_UNIT = re.compile(
-    r"(?<=[\d})\]a-zA-Z!%° ])((?:\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox)\s*\{[^{}\d]*\}"
-    r"(?:\s*\^\s*\{?[23]\}?)?[\s/.]?)+)$"
+    r"(?<=[\d})\]a-zA-Z!%° ])((?:\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox)\s*"
+    r"\{[^{}\d]*(?:\^[23][^{}\d]*)?\}(?:\s*\^\s*\{?[23]\}?)?[\s/.]?)+)$"
 )
 _UNIT_FOLLOWS = "\ue000"
 _SIGN = units.CURRENCY_SIGNS
@@ -386,9 +386,9 @@ _CONDITIONS = tuple(
     re.compile(pattern)
     for pattern in (
         r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*"
-        rf"(?:for\s+(?:all|any|every|each|some)|where(?!\s+as)|\\forall|{_FOR_ALL}|"
+        rf"(?:for\s+(?:all|any|every|each|some|an?\s+(?:\w+\s+)?constant)|where(?!\s+as)|\\forall|{_FOR_ALL}|"
         r"(?:for|with|với|dengan|com|con|avec|mit|untuk|bagi|para|pour|für|เมื่อ)"
-        r"(?=\s*\}?\s*[a-z]\s*(?:[<>]|\\in)))(?![A-Za-z])"
+        r"(?=\s*\}?\s*[a-z]\s*(?:[<>]|\\in|\\ne)))(?:(?![A-Za-z])|(?<=[\u0e00-\u9fff]))"
         r"(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",
         r"[,;(]\s*(?P<about>[A-Za-z](?:\s*,\s*[A-Za-z])*)\s*\\in\s*(?:\\math(?:bb|bf|rm)\s*)?"
         r"\{?\s*[ZNRQC]\s*\}?(?:[\^_]\{?[+*\d>=<]+\}?)*\s*\)?$",
@@ -926,6 +926,8 @@ def _equation(sides: list[str], text: str, depth: int) -> Answer:
     """Parse an equation: a name takes the last value, and `= 5` is 5."""
     if HEDGES.search(sides[0]):
         return Answer("hedged", text)
+    if len(sides) == 2 and re.fullmatch("[A-Za-z]", sides[1]) and not _letters(sides[0]):
+        sides = sides[::-1]  # 5 = x
     if not sides[0] or _is_name(sides[0]):
         inner = _answer(sides[-1], depth - 1)
         return replace(inner, name=sides[0].replace(" ", "") or inner.name)

@@ -7,6 +7,7 @@ PERCENT = frozenset({"%"})
 DEGREE = frozenset({"degree"})
 RADIAN = frozenset({"radian"})
 _SCALE_WORDS = {
+    10**2: "hundred hundreds ratus",
     10**3: "thousand ribu nghìn ngàn mil mille tausend พัน 千",
     10**4: "หมื่น 万 萬",
     10**5: "แสน lakh lakhs",
@@ -161,6 +162,8 @@ KNOWN = {word: name for name, words in _MEASURES.items() for word in words.split
 MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 """Thai vowels and tones above and below letters, for a character class."""
 _WORD = rf"(?:[^\W\d_]|[{MARKS}])+"
+# "hundred"; not that of "5 hundred-dollar bills"
+_SCALING = re.compile(rf"{_WORD}(?![^\W\d_]|-)")
 CURRENCY_SIGNS = "€£¥₫฿₹₱₩¢₭៛₽₴₺₦₪৳₵₾₿" + "".join(_SIGNS_OF.values())
 CURRENCY = (
     "|".join(sorted(map(re.escape, CODES), key=len, reverse=True)) + rf"|Rp\.|[{CURRENCY_SIGNS}]"
@@ -203,7 +206,7 @@ def counts_in(text: str) -> frozenset[str]:
 
 def scale(text: str) -> int:
     """Return the factor of a unit's words: 10**6 for million, 1 for most."""
-    return math.prod(_SCALES.get(word, 1) for word in re.findall(_WORD, text.casefold()))
+    return math.prod(_SCALES.get(word, 1) for word in _SCALING.findall(text.casefold()))
 
 
 def agree(gold: frozenset[str], other: frozenset[str]) -> bool:

@@ -11,7 +11,7 @@ from tasks.gym.maths.units import KNOWN
 _NOT = (
     r"anything but|other than|except|apart from|not|never|neither|nor|cannot|bukan|bukanlah|"
     r"tidak|tak|không phải|không|chẳng|nunca|no es|n'est pas|pas|jamais|não|nicht|kein|keine|"
-    r"ไม่|ไม่ใช่|มิใช่|不|没|沒|非"
+    r"ไม่|ไม่ใช่|มิใช่|不|没|沒|非|ではありません|ではない|じゃない|아닙니다|아니다"
 )
 _ALTERNATIVE = "or|atau|hoặc|ou|oder|หรือ|或|或者|或是|还是|還是"
 _OR = f"{_ALTERNATIVE}|either|entweder|soit"
@@ -134,7 +134,8 @@ ALTERED_AFTER = _compiled(
     r"raised|times(?=\s+(?:\w+self|\d|one|two|three|four|five|six|seven|eight|nine|ten))|if|"
     r"otherwise"
     r")(?!\w)|"
-    r"a\.k\.a|(?:per\s?cent|\\?%)\s+(?:of|off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
+    r"a\.k\.a|(?:per\s?cent|\\?%)\s+(?:of(?!\s+(?:the|all|his|her|their|its|our|my|these|them)(?!\w))|"
+    r"off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
     r"in\s+base|as\s+opposed|with\s+(?:a\s+)?probability|"
     r"(?:on|at)\s+(?:some|the\s+(?:earliest|latest|most|least))|"
     r"and\s+(?:counting|up|more|above|beyond|below)|dozen\s+and|is\s+what|said|point\s+\w+|"

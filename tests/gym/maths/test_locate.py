@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.gym.maths import final_answer
 from tasks.gym.maths.locate import boxes, joint, lenient, strict
+from tests.tables import for_each
 
 
 def texts(places) -> list[str]:
@@ -106,3 +108,37 @@ def test_the_stated_number_is_found_where_another_one_is_denied(response, langua
 
     assert "16" in place.text
     assert "7" not in place.text
+
+
+@for_each(
+    ("language", "response", "gold", "score"),
+    [
+        ("en", "<answer>42</answer>", "42", 1.0),
+        ("en", "It is 40.\n<answer> 42 </answer>", "40", 0.0),
+        ("en", "<answer>40</answer> <answer>42</answer>", "42", 0.0),
+        ("en", "<ANSWER>42</ANSWER>", "42", 1.0),
+        ("en", "Answer: <b>42</b>", "42", 1.0),
+        ("en", "Answer:\n- 42", "42", 1.0),
+        ("en", "Answer: -42", "42", 0.0),
+        ("en", "It is\n```\n42\n```", "42", 1.0),
+        ("en", "```\n```", "42", 0.0),
+        ("en", r"\begin{align*} x &= 40 + 2 \\ &= 42 \end{align*}", "42", 1.0),
+        ("en", r"\begin{align*} x &= 40 + 2 \\ &= 42 \end{align*}", "2", 0.0),
+        ("en", r"\[\begin{aligned} x &= 41 \\ y &= 42 \end{aligned}\]", "41", 0.0),
+        ("en", r"\begin{equation} x = 42 \end{equation}", "42", 1.0),
+        ("en", "If x = 42, then it fails.", "42", 0.0),
+        ("id", "Jika x = 42, maka salah.", "42", 0.0),
+        ("en", "If each costs 6, she pays 42.", "42", 1.0),
+        ("en", "The answers are 3 and 5.", "3, 5", 1.0),
+        ("en", "The answers are 3 and 5.", "3", 0.0),
+        ("ja", "答えは42ではありません。", "42", 0.0),
+        ("ko", "정답은 42가 아닙니다.", "42", 0.0),
+        ("ja", "答えは42です。", "42", 1.0),
+    ],
+)
+def test_tags_environments_and_conditions(
+    problem, language: str, response: str, gold: str, score: float
+) -> None:
+    one = problem("final_answer", {"value": gold}).model_copy(update={"language": language})
+
+    assert score == final_answer.verify(one, response).score

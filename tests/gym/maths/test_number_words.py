@@ -83,9 +83,9 @@ def test_other_words_are_none(language: str, words: str) -> None:
         ("fil", "dalawang milyong piso", "2000000 piso"),
         ("id", "dua juta atau tiga", "dua juta atau tiga"),
         ("th", "สองหมื่นสามแสน", "สองหมื่นสามแสน"),
-        ("id", "dua setengah", "dua setengah"),
+        ("id", "dua setengah", "5/2"),
         ("th", "สามี", "สามี"),
-        ("vi", "ba phần tư", "ba phần tư"),
+        ("vi", "ba phần tư", "3/4"),
         ("pt", "dois terços de sete", "dois terços de sete"),
     ],
 )
