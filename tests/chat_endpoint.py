@@ -1,11 +1,11 @@
 """An OpenAI-compatible endpoint in this process, which a test lets answer or misbehave."""
 
 import json
-import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from data_schemas.rows import Message, Role
+from tests.processes import serving
 
 NOBODY = "http://127.0.0.1:9/v1"
 """Where nothing listens, and no test is given the port."""
@@ -51,11 +51,5 @@ def endpoint(behave, note_look=lambda: None):
         def log_message(self, *_):
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        finally:
-            server.shutdown()
-            thread.join()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"

@@ -1,9 +1,12 @@
-"""Other processes, as tests start them and read what they print."""
+"""Other processes and servers, as tests start and end them."""
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from socketserver import BaseServer
 
 
 def run_process(
@@ -39,3 +42,15 @@ def run_process(
     )
     assert not check or done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done
+
+
+@contextmanager
+def serving(server: BaseServer) -> Iterator[None]:
+    """Answer requests in a thread, which has ended where the block has."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()

@@ -1,7 +1,5 @@
 """Load on the endpoint: the verdicts of this process, whatever other clients do."""
 
-import threading
-
 import pytest
 
 from data_schemas.rl_settings import RewardSettings
@@ -10,6 +8,7 @@ from tasks.engines.scoring import open_scoring
 from tasks.gym import table
 from tasks.gym.serving.endpoint import RequestLimits, open_endpoint
 from tests.bench.reward_endpoint import disturbed, make_rows, send
+from tests.processes import serving
 
 
 @pytest.fixture(scope="module")
@@ -17,12 +16,9 @@ def port():
     with (
         open_scoring(None, RewardSettings(), num_workers=1) as scorer,
         open_endpoint(scorer, [], "127.0.0.1", 0, RequestLimits(body_s=0.5)) as server,
+        serving(server),
     ):
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield server.server_address[1]
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.slow

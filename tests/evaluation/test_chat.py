@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ from tasks.models.architectures import CODE
 from tasks.training.foundation.base import shipped_base
 from tests.gym.tools.vllm_parsers import parsed
 from tests.openapi_client import complaints
+from tests.processes import serving
 from tests.records import problem_of
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
@@ -53,12 +53,8 @@ def model(tiny_moe: Path) -> Iterator[DialogueModel]:
 
 @pytest.fixture(scope="module")
 def address(model: DialogueModel) -> Iterator[str]:
-    with serve(model, "shop", GREEDY, 0) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serve(model, "shop", GREEDY, 0) as server, serving(server):
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
-        thread.join()
 
 
 def call(url: str, body: object = None) -> tuple[int, dict]:
@@ -265,13 +261,10 @@ def test_turns_that_the_template_refuses_are_the_fault_of_the_request(
     with (
         closing(open_rollout(MachineSettings(), folder)) as engine,
         serve(DialogueModel(folder, engine), "shop", GREEDY, 0) as server,
+        serving(server),
     ):
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
         status, body = call(url, {"messages": [{"role": "tool", "content": "hello"}]})
-        server.shutdown()
-        thread.join()
 
     assert (400, "cannot_answer") == (status, body["error"]["code"])
     assert "no tool speaks first" in body["error"]["message"]
@@ -347,15 +340,12 @@ ANSWERS: list[tuple[str, str | None, str | None, list]] = [
 def asked(folder: Path, response: str, body: dict) -> tuple[int, dict]:
     """Ask a model that always says the same."""
     engine = ScriptedRolloutEngine(load_tokenizer(folder), lambda *_: response)
-    with serve(DialogueModel(folder, engine), "shop", replace(GREEDY, max_new_tokens=200), 0) as it:
-        thread = threading.Thread(target=it.serve_forever, args=(0.01,))
-        thread.start()
+    with (
+        serve(DialogueModel(folder, engine), "shop", replace(GREEDY, max_new_tokens=200), 0) as it,
+        serving(it),
+    ):
         url = f"http://127.0.0.1:{it.server_address[1]}/v1/chat/completions"
-        try:
-            return call(url, {"messages": HELLO, **body})
-        finally:
-            it.shutdown()
-            thread.join()
+        return call(url, {"messages": HELLO, **body})
 
 
 @pytest.mark.parametrize(("response", "reasoning", "content", "calls"), ANSWERS)
@@ -390,9 +380,7 @@ def test_a_call_and_its_answer_are_written_as_the_template_writes_them():
 
     engine = ScriptedRolloutEngine(load_tokenizer(folder), script)
     model = DialogueModel(folder, engine)
-    with serve(model, "shop", replace(GREEDY, max_new_tokens=100), 0) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with serve(model, "shop", replace(GREEDY, max_new_tokens=100), 0) as server, serving(server):
         url = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
         first = call(url, {"messages": HELLO, "tools": TOOLS})[1]["choices"][0]["message"]
         answer = {
@@ -401,8 +389,6 @@ def test_a_call_and_its_answer_are_written_as_the_template_writes_them():
             "content": "2<|im_end|>",
         }
         status, _ = call(url, {"messages": [*HELLO, first, answer], "tools": TOOLS})
-        server.shutdown()
-        thread.join()
 
     assert 200 == status
     assert (

@@ -1,7 +1,6 @@
 """How a night ended is told to a webhook, and a webhook that fails changes nothing."""
 
 import json
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -13,6 +12,7 @@ from data_schemas.artifacts import Execution, StoreRef
 from tasks.pages.webhook import post
 from tasks.stages.pages import night_page
 from tasks.store.interface import store_at
+from tests.processes import serving
 
 ENDS = {
     "promoted": "Promoted: version 2, trained on 1 file (a.jsonl).",
@@ -39,12 +39,8 @@ def heard() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Chat) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with HTTPServer(("127.0.0.1", 0), Chat) as server, serving(server):
         yield f"http://127.0.0.1:{server.server_port}", texts
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import logging
 import shutil
-import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -23,6 +22,7 @@ from tasks.provenance.lineage.stage import stage
 from tasks.stages.failure import report_ended, tell_failure
 from tasks.store.interface import store_at
 from tests.admin import recording_admin
+from tests.processes import serving
 
 
 @pytest.fixture
@@ -131,13 +131,9 @@ def heard(monkeypatch):
         def log_message(self, format, *args):
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Chat) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with HTTPServer(("127.0.0.1", 0), Chat) as server, serving(server):
         monkeypatch.setenv("EACHPROMPT_WEBHOOK", f"http://127.0.0.1:{server.server_port}")
         yield texts
-        server.shutdown()
-        thread.join()
 
 
 LOST = "RetriesExhausted [3/3]: SYSTEM UnexpectedObjectDeletion: the pod is gone"

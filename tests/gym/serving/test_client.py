@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import threading
 from dataclasses import dataclass, field
 from urllib.error import HTTPError
 
@@ -12,7 +11,7 @@ from data_schemas.rl_settings import RewardSettings
 from tasks.engines.scoring import open_scoring
 from tasks.gym.serving import client
 from tasks.gym.serving.endpoint import RequestLimits, open_endpoint
-from tests.processes import run_process
+from tests.processes import run_process, serving
 
 GOLD = '{"correct": ["a bag"]}'
 BROKEN = '{"correct": []}'
@@ -24,12 +23,9 @@ def address():
     with (
         open_scoring(None, RewardSettings(), num_workers=1) as scorer,
         open_endpoint(scorer, [], "127.0.0.1", 0, RequestLimits(token="secret")) as server,
+        serving(server),
     ):
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)

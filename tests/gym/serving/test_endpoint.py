@@ -26,6 +26,7 @@ from tasks.gym.scoring.canaries import CANARIES
 from tasks.gym.scoring.service import ScoringService
 from tasks.gym.serving.endpoint import MAX_ROWS, RequestLimits, Route, listen, open_endpoint
 from tests.openapi_client import complaints
+from tests.processes import serving
 from tests.schema_values import NO_NULL, SLOW_DRAWS, near, values
 
 NAMES = sorted(name for name, entry in table.ENTRIES.items() if not entry.needs_judge)
@@ -34,12 +35,8 @@ JSON_POST = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\n"
 
 @contextmanager
 def served(scorer, limits):
-    with open_endpoint(scorer, NAMES, "127.0.0.1", 0, limits) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with open_endpoint(scorer, NAMES, "127.0.0.1", 0, limits) as server, serving(server):
         yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
 
 
 def call(address, path, body=None, **headers):
@@ -283,13 +280,9 @@ def test_an_error_of_our_own_is_an_answer_and_goes_to_the_log(caplog):
         raise RuntimeError("secret of the server")
 
     routes = {("POST", "/v1/fail"): Route(fail)}
-    with listen(routes, "127.0.0.1", 0, RequestLimits()) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with listen(routes, "127.0.0.1", 0, RequestLimits()) as server, serving(server):
         place = f"http://127.0.0.1:{server.server_address[1]}"
         status, reply = call(place, "/v1/fail", b"{}")
-        server.shutdown()
-        thread.join()
 
     assert (500, "internal_error") == (status, reply["error"]["code"])
     assert "secret" not in reply["error"]["message"]

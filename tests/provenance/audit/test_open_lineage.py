@@ -1,7 +1,6 @@
 """OpenLineage events of a store: what they say, where they go, what its library makes of them."""
 
 import json
-import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from tasks.errors import EngineError, SettingsError
 from tasks.provenance.audit.open_lineage import NAMESPACE, main, run_events, send
 from tasks.store import location
-from tests.processes import run_process
+from tests.processes import run_process, serving
 from tests.test_layout import ROOT
 
 pytestmark = pytest.mark.parametrize("original", ["sqlite"], indirect=True)
@@ -124,14 +123,10 @@ def test_the_command_sends_to_the_address_of_the_environment(chain, events, tmp_
         def log_message(self, *_):
             """Say nothing."""
 
-    with HTTPServer(("127.0.0.1", 0), Catalogue) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with HTTPServer(("127.0.0.1", 0), Catalogue) as server, serving(server):
         monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{server.server_address[1]}/")
         monkeypatch.setenv("OPENLINEAGE_API_KEY", "key")
         main(["--store", str(chain.store), "--out", str(tmp_path / "none")])
-        server.shutdown()
-        thread.join()
 
     assert [("/api/v1/lineage", "Bearer key", event) for event in events] == taken
     assert not (tmp_path / "none").exists()

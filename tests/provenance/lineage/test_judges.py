@@ -1,7 +1,6 @@
 """Which model judged behind an endpoint is proved by our own server, and by no other."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +27,7 @@ from tasks.provenance.lineage.signatures.served import CHALLENGE, verify, vouch
 from tasks.provenance.lineage.stage import stage
 from tasks.provenance.lineage.statements import load_statement
 from tests.chat_endpoint import NOBODY, completion, endpoint, prompt, send
+from tests.processes import serving
 
 pytestmark = pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 GREEDY = Sampling(max_new_tokens=8, temperature=0.0, seed=0, record_routes=False)
@@ -60,14 +60,8 @@ def model(tiny_moe: Path, tmp_path: Path) -> DialogueModel:
 
 @contextmanager
 def served(model: DialogueModel, weights: str, signer: Signer | None) -> Iterator[str]:
-    with serve(model, "judge", GREEDY, 0, weights, signer) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serve(model, "judge", GREEDY, 0, weights, signer) as server, serving(server):
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
 
 
 def judge_at(address: str, weights: str = "", timeout_s: float = 60.0) -> JudgeSettings:

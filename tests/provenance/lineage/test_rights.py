@@ -2,7 +2,6 @@
 
 import base64
 import json
-import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,6 +10,7 @@ import pytest
 from tasks.errors import DataError, SettingsError
 from tasks.provenance.lineage.connection import require_access
 from tasks.provenance.lineage.lookup import Lookup
+from tests.processes import serving
 
 
 class Server(BaseHTTPRequestHandler):
@@ -63,12 +63,8 @@ def mlflow(monkeypatch):
     handler = type("Owned", (Server,), {"owners": {}})
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "pods")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "word")
-    with HTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with HTTPServer(("127.0.0.1", 0), handler) as server, serving(server):
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 def test_a_model_that_nobody_registered_becomes_the_users_and_has_no_release(mlflow):
