@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.platform.command_line import CommandHelp
+from tasks.platform.command_line import command_parser
 
 INIT = "tasks.curation.init"
 LISTING = "tasks.curation.listing"
@@ -94,9 +94,4 @@ def verify(arguments: Sequence[str]) -> None:
 
 def options(command: str, about: str | None, examples: str) -> argparse.ArgumentParser:
     """Begin the options of a command."""
-    return argparse.ArgumentParser(
-        prog=f"eachprompt {command}",
-        description=inspect.cleandoc(about or ""),
-        epilog=examples,
-        formatter_class=CommandHelp,
-    )
+    return command_parser(f"eachprompt {command}", inspect.cleandoc(about or ""), examples)

@@ -3,13 +3,12 @@
 eachprompt chat models:/eachprompt-tiny@released
 """
 
-import argparse
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.errors import SettingsError
-from tasks.platform.command_line import CommandHelp, positive, run
+from tasks.platform.command_line import command_parser, positive, run
 
 EXAMPLES = """examples:
   eachprompt chat models:/eachprompt-tiny@released
@@ -24,12 +23,7 @@ CHAT = "tasks.evaluation.chat"
 
 def main(arguments: Sequence[str]) -> None:
     """Open a model and answer message by message until the input ends; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt chat",
-        description=(__doc__ or "").splitlines()[0],
-        epilog=EXAMPLES,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("eachprompt chat", (__doc__ or "").splitlines()[0], EXAMPLES)
     parser.add_argument("model", help="models:/NAME@released, models:/NAME/3, or a folder")
     parser.add_argument("--store", default="runs", help="of a registered model [default: runs]")
     parser.add_argument("--max_new_tokens", type=positive, default=128)

@@ -1,13 +1,12 @@
 """The command `compare-runs`: its options, before any library is loaded."""
 
-import argparse
 import importlib
 import os
 from collections.abc import Sequence
 
 import click
 
-from tasks.platform.command_line import CommandHelp
+from tasks.platform.command_line import command_parser
 
 LOCATION = "tasks.store.location"
 PAGE = "tasks.pages.two_executions"
@@ -19,12 +18,7 @@ EXAMPLES = """examples:
 
 def compare_runs(arguments: Sequence[str]) -> None:
     """Compare two executions on one page: settings, models, families, tokens, answers."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt compare-runs",
-        description=compare_runs.__doc__,
-        epilog=EXAMPLES,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("eachprompt compare-runs", compare_runs.__doc__, EXAMPLES)
     parser.add_argument("before", help="execution, as runs/index.html names it")
     parser.add_argument("after", help="execution")
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")

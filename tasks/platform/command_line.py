@@ -112,6 +112,21 @@ class CommandHelp(argparse.HelpFormatter):
         return "\n".join(f"{indent}{line}".rstrip() for line in fitted(text, width))
 
 
+def command_parser(
+    name: str, about: str | None, examples: str | None = None
+) -> argparse.ArgumentParser:
+    """Return the parser of a command, which has no options yet.
+
+    Args:
+        name: as it is typed.
+        about: what its help begins with.
+        examples: what its help ends with.
+    """
+    return argparse.ArgumentParser(
+        prog=name, description=about, epilog=examples, formatter_class=CommandHelp
+    )
+
+
 def positive(text: str) -> int:
     """Read a count from a command line of argparse.
 

@@ -1,6 +1,5 @@
 """The command `examples`: what comes with the program by name, and a copy of the examples."""
 
-import argparse
 import re
 import shutil
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 from data_schemas.shipped import FOLDERS, files
 from data_schemas.texts import wrapped
 from tasks.errors import SettingsError
-from tasks.platform.command_line import CommandHelp
+from tasks.platform.command_line import command_parser
 
 USES = {
     "example": "eachprompt run --settings example:NAME, or `parent: example:NAME` in a file",
@@ -28,9 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     eachprompt examples
     eachprompt examples --copy examples
     """
-    parser = argparse.ArgumentParser(
-        prog="eachprompt examples", description=main.__doc__, formatter_class=CommandHelp
-    )
+    parser = command_parser("eachprompt examples", main.__doc__)
     parser.add_argument("--copy", type=Path, metavar="FOLDER", help="new folder of the copies")
     folder = parser.parse_args(arguments).copy
     lines = [copy(folder)] if folder else listing(shutil.get_terminal_size((100, 40)).columns)

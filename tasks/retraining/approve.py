@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from data_schemas.intake import FileStatus
 from data_schemas.settings import RetrainSettings
-from tasks.platform.command_line import CommandHelp
+from tasks.platform.command_line import command_parser
 from tasks.platform.tables import print_line
 
 RULING = "tasks.retraining.ruling"
@@ -60,11 +60,7 @@ def reject(arguments: Sequence[str]) -> None:
 
 def decide(command: str, status: FileStatus, arguments: Sequence[str]) -> None:
     """Record what somebody decided about held files, and say what follows."""
-    parser = argparse.ArgumentParser(
-        prog=f"eachprompt {command}",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser(f"eachprompt {command}", __doc__)
     default = RetrainSettings().inbox
     parser.add_argument("file", nargs="+", help="name in the inbox, as the night names it")
     parser.add_argument("--by", required=True, help="who decides it")

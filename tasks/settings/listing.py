@@ -3,7 +3,6 @@
 eachprompt settings full_scale --group rl_one --find rate
 """
 
-import argparse
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from data_schemas.machine_settings import Choice, models_in
 from data_schemas.references import Pluggable
 from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 from tasks.platform.tables import show_table
 
 NARROWEST = 120
@@ -175,11 +174,7 @@ def table_of(name: str, settings: BaseModel, rows: Sequence[ListingRow]) -> Tabl
 
 def main(arguments: Sequence[str]) -> None:
     """Print the table; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt settings",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("eachprompt settings", __doc__)
     parser.add_argument("preset", nargs="?", default="laptop", help="a preset, or a YAML file")
     parser.add_argument("--group", default="", help="only this group: rl_one, or rl_one.loss")
     parser.add_argument("--find", default="", help="only settings whose name or text contains this")

@@ -7,13 +7,12 @@ other verifiers say otherwise, and which estimator gives the recorded advantages
 last file token by token, and the curves of several files in their order.
 """
 
-import argparse
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.errors import SettingsError
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 
 EXAMPLES = """examples:
   verl, trainer.rollout_data_dir:
@@ -28,12 +27,7 @@ REPORT = "tasks.lab.dumps.report"
 
 def main(arguments: Sequence[str]) -> None:
     """Print a table for each dump; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt lab dumps",
-        description=__doc__,
-        epilog=EXAMPLES,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("eachprompt lab dumps", __doc__, EXAMPLES)
     parser.add_argument("files", nargs="+", metavar="FILE", help="what the trainer wrote")
     parser.add_argument(
         "--rewards", default="", help="TRL: columns of rewards, a,b [all numbers]; their plain sum"

@@ -12,7 +12,6 @@ of the note. Once deleted, a version cannot be rolled back to; a stage that Flyt
 knows says that its artifact is gone, and is made again after the cache is cleared.
 """
 
-import argparse
 import json
 import os
 import re
@@ -25,7 +24,7 @@ from pydantic import ValidationError
 from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Statement, Tombstone
 from tasks.errors import DataError, SettingsError, TamperError
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 from tasks.platform.resources import STAGES
 from tasks.platform.tables import Screen, screen_table
 from tasks.provenance.audit.reading import read_record
@@ -212,11 +211,7 @@ def _model_bytes(store: str, uri: str, digest: str) -> int:
 
 def main(arguments: Sequence[str]) -> None:
     """Delete; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="eachprompt gc",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("eachprompt gc", __doc__)
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--keep", required=True, help="released,previous,30d and digests")
     parser.add_argument("--dry-run", action="store_true", help="print only what would go")

@@ -11,7 +11,6 @@ sends from within a stage: nothing is imported and nothing waits while a stage r
 test-tools` compares the events with those of that library's classes.
 """
 
-import argparse
 import json
 import os
 import urllib.request
@@ -25,7 +24,7 @@ from data_schemas.addresses import redacted, split_base_url
 from data_schemas.artifacts import StoreRef
 from data_schemas.statements import ExecutionRecord, Input, Output
 from tasks.errors import EngineError, SettingsError
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 from tasks.platform.tables import Screen
 from tasks.provenance.lineage import origins
 from tasks.provenance.lineage.descriptions import WORKFLOW
@@ -137,11 +136,7 @@ def send(events: Sequence[Json], url: str, key: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Write or send the events; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.provenance.audit.open_lineage",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.provenance.audit.open_lineage", __doc__)
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     parser.add_argument("--out", default="openlineage.jsonl", help="file [openlineage.jsonl]")
     args = parser.parse_args(arguments)

@@ -8,11 +8,10 @@ the audit tells whether the statements are sound. MLFLOW_TRACKING_URI names anot
 the store's own.
 """
 
-import argparse
 import os
 from collections.abc import Sequence
 
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 from tasks.platform.tables import Screen
 from tasks.provenance.lineage.rebuild import rebuild
 from tasks.store import location
@@ -20,11 +19,7 @@ from tasks.store import location
 
 def main(arguments: Sequence[str]) -> None:
     """Rebuild; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.provenance.audit.repair",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.provenance.audit.repair", __doc__)
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     store = location.existing_store(
         parser.parse_args(arguments).store, os.environ.get("MLFLOW_TRACKING_URI", "")

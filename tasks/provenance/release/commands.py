@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.platform.command_line import CommandHelp, positive
+from tasks.platform.command_line import command_parser, positive
 from tasks.platform.flyte_admin import fetch_record
 from tasks.platform.tables import Screen, print_line
 
@@ -77,11 +77,7 @@ def rollback(arguments: Sequence[str]) -> None:
 
 def options(command: str, about: str | None) -> argparse.ArgumentParser:
     """Begin the options of a command with its store."""
-    parser = argparse.ArgumentParser(
-        prog=f"eachprompt {command}",
-        description=inspect.cleandoc(about or ""),
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser(f"eachprompt {command}", inspect.cleandoc(about or ""))
     parser.add_argument("--store", default="runs", help="folder or s3:// prefix [runs]")
     return parser
 

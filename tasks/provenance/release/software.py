@@ -6,7 +6,6 @@ writes the bill of materials of the software in one environment. That of a relea
 files that the statements of its chain name.
 """
 
-import argparse
 import json
 import sys
 import uuid
@@ -18,7 +17,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from tasks.errors import SettingsError
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 from tasks.store.files import sha256_bytes
 
 Json = dict[str, Any]
@@ -74,11 +73,7 @@ def file_component(name: str, digest: str, lock: bytes | None) -> Json:
 
 def main(arguments: Sequence[str]) -> None:
     """Print the bill; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.provenance.release.software",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.provenance.release.software", __doc__)
     parser.add_argument("lock", type=Path, help="lock file: lock_cpu.txt")
     path = parser.parse_args(arguments).lock
     try:

@@ -9,7 +9,6 @@ Training makes the copies differ, because other tokens pass through each. Llama 
 which has its attention.
 """
 
-import argparse
 import json
 import shutil
 from collections import defaultdict
@@ -23,7 +22,7 @@ from safetensors.torch import save_file
 from tasks.errors import SettingsError
 from tasks.models.model_folder import check_model_folder, read_config
 from tasks.models.weights import INDEX_FILE, Weights
-from tasks.platform.command_line import CommandHelp, positive, run
+from tasks.platform.command_line import command_parser, positive, run
 from tasks.store.files import write_bytes
 from tasks.store.manifest import MANIFEST
 
@@ -108,11 +107,7 @@ def _files(weights: Weights) -> dict[str, list[str]]:
 
 def main(arguments: Sequence[str]) -> None:
     """Upcycle one model; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.training.foundation.copied_experts",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.training.foundation.copied_experts", __doc__)
     parser.add_argument("model", type=Path, help="dense model directory")
     parser.add_argument("out", type=Path, help="model directory to write")
     parser.add_argument("--experts", type=positive, default=4, help="of a layer")

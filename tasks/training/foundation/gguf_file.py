@@ -6,7 +6,6 @@ needs the package `gguf`, which no stage needs, so it is in no lock: `make real`
 of its own. Weights are those that the quantised ones stand for, in fp32.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from tasks.errors import SettingsError
 from tasks.models.model_folder import check_model_folder
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 
 
 def find_gguf(path: Path) -> Path:
@@ -49,11 +48,7 @@ def convert(source: Path, out: Path) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Convert one file; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.training.foundation.gguf_file",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.training.foundation.gguf_file", __doc__)
     parser.add_argument("source", type=Path, help="GGUF file, or a folder that holds one")
     parser.add_argument("out", type=Path, help="model directory to write")
     args = parser.parse_args(arguments)

@@ -6,7 +6,6 @@ It takes half an hour on one core. The model has the tokenizer of the shipped ba
 trained for a third of its steps.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from data_schemas.settings import PretrainSettings
 from tasks.engines.chat import load_tokenizer
-from tasks.platform.command_line import CommandHelp, positive, run
+from tasks.platform.command_line import command_parser, positive, run
 from tasks.training.foundation.architecture import wider_moe
 from tasks.training.foundation.base import shipped_base
 from tasks.training.foundation.pretraining import pretrain_as
@@ -24,11 +23,7 @@ from tasks.training.foundation.tokenizer import PAD, TURN_END, token_id
 
 def main(arguments: Sequence[str]) -> None:
     """Train and write the model."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.training.foundation.wider",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.training.foundation.wider", __doc__)
     parser.add_argument("out", type=Path, help="folder to write")
     parser.add_argument("--steps", type=positive, default=2000)
     options = parser.parse_args(arguments)

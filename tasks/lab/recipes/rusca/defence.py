@@ -17,7 +17,6 @@ prompt or a rubric is never a pattern, but for criteria. No judge reads a veto: 
 is forbidden.
 """
 
-import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from data_schemas.rollouts import RolloutGroup
 from data_schemas.rows import Problem
 from tasks.errors import SettingsError
 from tasks.gym.protocol import answer_part
-from tasks.platform.command_line import CommandHelp, run
+from tasks.platform.command_line import command_parser, run
 from tasks.rl.step_snapshot import FOLDER, decode
 from tasks.store.files import canonical_json, write_bytes
 
@@ -153,11 +152,7 @@ def read_groups(report: Path) -> list[RolloutGroup]:
 
 def main(arguments: Sequence[str]) -> None:
     """Write the rows and print the patterns; see --help."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.lab.recipes.rusca.defence",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.lab.recipes.rusca.defence", __doc__)
     parser.add_argument("report", type=Path, help="report folder of a finished phase")
     parser.add_argument("rows", type=Path, help="file for the problems with vetoes")
     args = parser.parse_args(arguments)

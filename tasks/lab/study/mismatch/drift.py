@@ -30,7 +30,7 @@ from tasks.lab.study.mismatch.alarms import alarms_table
 from tasks.lab.study.mismatch.numerics import EMBEDDED, real_engines, sample_problems
 from tasks.models.architectures import refuse_foreign_code
 from tasks.models.model_folder import check_model_folder
-from tasks.platform.command_line import CommandHelp, positive, positive_number, run
+from tasks.platform.command_line import command_parser, positive, positive_number, run
 from tasks.platform.progress import progress
 from tasks.rl import state
 from tasks.rl.phase import Phase, finish, train
@@ -155,11 +155,7 @@ def _parse_rate(text: str) -> float:
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read a command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tasks.lab.study.mismatch.drift",
-        description=__doc__,
-        formatter_class=CommandHelp,
-    )
+    parser = command_parser("python -m tasks.lab.study.mismatch.drift", __doc__)
     precisions = [Precision.FP32.value, Precision.BF16.value, Precision.FP16.value]
     parser.add_argument("--engines", choices=["embedded", "real"], default="embedded")
     parser.add_argument("--model", default="", help="directory to start from; the shipped one")
