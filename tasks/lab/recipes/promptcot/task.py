@@ -17,7 +17,6 @@ from data_schemas.rows import DEMONSTRATIONS, GRADED, Demonstration
 from tasks.engines.chat import load_tokenizer
 from tasks.engines.select import open_rollout, opened_rollouts
 from tasks.lab.recipes.promptcot import (
-    claim_table,
     labels,
     likelihood,
     rationales,
@@ -404,7 +403,7 @@ def _tabulate(
     texts = [(path / CELL_FILE).read_bytes() for path in inputs.values()]
     cells = [report.SynthesisCell.model_validate_json(text) for text in texts]
     table = report.report_of(cells, settings.seed)
-    sheet, out = claim_table.sheet(table), outputs["report"]
+    sheet, out = report.sheet_of(table), outputs["report"]
     write_bytes(out / REPORT_FILE, canonical_json(table))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
     write_bytes(out / PAGE_FILE, sheet.page.encode())

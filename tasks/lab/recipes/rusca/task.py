@@ -13,8 +13,8 @@ from tasks.engines.chat import load_tokenizer
 from tasks.engines.scoring import open_scoring
 from tasks.engines.select import open_rollout
 from tasks.gym.protocol import verifiers_of
-from tasks.lab.recipes.rusca import claim_table, lift, variants
-from tasks.lab.recipes.rusca.report import read_cell, read_scores, report_of
+from tasks.lab.recipes.rusca import lift, variants
+from tasks.lab.recipes.rusca.report import read_cell, read_scores, report_of, sheet_of
 from tasks.lab.recipes.rusca.settings import ScaffoldSettings
 from tasks.platform.resources import GPU_NODE, SMALL, WAIT, Stage, add_stages
 from tasks.platform.shell import shell
@@ -136,7 +136,7 @@ def _tabulate(
         cells.append(read_cell(variant, int(seed), *folders))
     result = lift.Lift.model_validate_json((inputs["lift"] / LIFT_FILE).read_bytes())
     report = report_of(settings, cells, start, result, max_tokens)
-    sheet, out = claim_table.sheet(report), outputs["report"]
+    sheet, out = sheet_of(report), outputs["report"]
     write_bytes(out / REPORT_FILE, canonical_json(report))
     write_bytes(out / MARKDOWN_FILE, sheet.markdown.encode())
     write_bytes(out / PAGE_FILE, sheet.page.encode())

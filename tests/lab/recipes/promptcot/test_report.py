@@ -1,8 +1,7 @@
 import pytest
 
-from tasks.lab.recipes.promptcot.claim_table import sheet
 from tasks.lab.recipes.promptcot.likelihood import Likelihood
-from tasks.lab.recipes.promptcot.report import SynthesisCell, report_of
+from tasks.lab.recipes.promptcot.report import SynthesisCell, report_of, sheet_of
 
 
 def likelihood(*nats, valid=0.75):
@@ -74,7 +73,7 @@ def test_problems_without_a_bound_on_both_sides_are_not_compared():
 
 
 def test_the_page_says_what_was_left_out():
-    conditions = sheet(report_of([cell()], 0)).conditions
+    conditions = sheet_of(report_of([cell()], 0)).conditions
 
     assert "8 of 10 written problems kept, left out: 2 form" in conditions
 

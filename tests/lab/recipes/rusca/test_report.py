@@ -4,9 +4,8 @@ import pytest
 
 from data_schemas.settings import EvaluationSettings
 from tasks.errors import DataError
-from tasks.lab.recipes.rusca import claim_table
 from tasks.lab.recipes.rusca.lift import Lift
-from tasks.lab.recipes.rusca.report import ScaffoldCell, report_of
+from tasks.lab.recipes.rusca.report import ScaffoldCell, conditions, report_of, sheet_of
 
 LIFT = Lift(bare=0.1, shown=0.6, lift={"mean": 0.5, "low": 0.4, "high": 0.6}, scores={"a": 0.1})
 
@@ -88,7 +87,7 @@ def test_the_page_has_a_line_per_claim_and_says_what_the_gate_measured():
     cells = [cell("ruscarl", 0, 0.8), cell("none", 0, 0.4, contrast=(0.1, 0.1, 0.1))]
     report = report_of(EvaluationSettings(), cells, {"p0": 0.1}, LIFT, 1000)
 
-    sheet = claim_table.sheet(report)
+    sheet = sheet_of(report)
     assert len(report.claims) == sheet.markdown.count("| shown |")
     assert "50.0% [40.0%, 60.0%]" in sheet.markdown
-    assert claim_table.conditions(report) in sheet.page
+    assert conditions(report) in sheet.page
