@@ -50,9 +50,12 @@ _NUMBER = (
     r"(?<=\d)\s?;\s?(?=[-−]?\d[\d.,/]{0,20}\s?[)\]])|"
     r"[\d.,'’ +\-−*/×·⋅∗•∙÷^!%‰()\]⌋⌉²³√∛π½])*"
 )
-# "+ y", "+", "∠30°", "-> 5", "| 5", "* x" behind a number; not "**" and the cells of a table.
+_MEASURE = "km|cm|mm|m|kg|mg|g|ft|in|yd|mi|lbs?|oz|ml|l|h|hrs?|min|sec|s|jam|menit|giờ|phút"
+_AND = "(?:and|dan|và|e|y|et|und|at)"
+# "m 20 cm", "+ y", "+", "∠30°", "-> 5", "| 5", "* x" behind a number; not "**" or a table's cells.
 _SIGN_AFTER = re.compile(
-    r"[\s$]*(?:[+×÷·⋅∙•±∓√∠∨∧∪∩∈⊕⊗∘‰‱]|\*\s?(?:[\d(\\]|[A-Za-z](?![A-Za-z]))|"
+    rf"\s?(?:{_MEASURE})\s(?:{_AND}\s)?\d[\d.,]*\s?(?:{_MEASURE})(?![^\W_])|"
+    r"[\s$]*(?:[+×÷·⋅∙•±∓√∠∨∧∪∩∈⊕⊗∘∥∣∤⊥‰‱]|\*\s?(?:[\d(\\]|[A-Za-z](?![A-Za-z]))|"
     r"[-−]\s?[b-df-hj-np-tv-xz](?![^\W\d_])|(?:[→⟶⇒↔⇔↦⟹]|[-=]+>|\|(?!.*\|))[\s$]*[-+]?\d)"
 )
 # "y " before "+ 3", "C(" before "5,2)"

@@ -137,7 +137,7 @@ ALTERED_AFTER = _compiled(
     r"a\.k\.a|(?:per\s?cent|\\?%)\s+(?:of(?!\s+(?:the|all|his|her|their|its|our|my|these|them)(?!\w))|"
     r"off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
     r"in\s+base|as\s+opposed|with\s+(?:a\s+)?probability|"
-    r"(?:on|at)\s+(?:some|the\s+(?:earliest|latest|most|least))|"
+    r"(?:on|at)\s+(?:some|(?:the\s+)?(?:earliest|latest|most|least))(?!\w)|choose\s+\d|"
     r"and\s+(?:counting|up|more|above|beyond|below)|dozen\s+and|is\s+what|said|point\s+\w+|"
     r"(?:"
     r"written|spelled|backwards|reversed|twice|thrice|apart|though|although|"

@@ -7,7 +7,7 @@ that calls none or several of them right states so many answers.
 # ruff: noqa: RUF001 - other scripts
 from collections.abc import Sequence
 
-from tasks.gym.options.languages import compile_folded
+from tasks.gym.options.languages import FALSE, compile_folded
 
 _YES = (
     "yes|true|right|correct|ya|benar|betul|tepat|sim|cert[ao]|corret[ao]|verdadeir[ao]|sí|si|"
@@ -47,6 +47,34 @@ _ONLY = compile_folded(
     r"sirve|convient|marche|passt|stimmt|funziona|va bene|phù hợp|sesuai|cocok|符合|成立|可行)"
     r"(?=\s?(?:[.!,;\n。]|\Z|because|since|karena|kerana|vì|porque|parce|weil|perché|เพราะ|因))"
 )
+_END = r"(?=\s?(?:[.!\n。]|\Z))"
+_LETTER = (
+    r"(?:(?:option|choice|opsi|pilihan|opção|opción|a|la|ข้อ|[選选][項项])\s?)?"
+    r"\(?(?P<letter>[a-z])\)?"
+)
+# "all except b are wrong", "semua salah kecuali b", "除了b都错", "it has to be b", "richtig ist b"
+_OTHERWISE = tuple(
+    compile_folded(rf"(?:\A|(?<=[.!\n。])\s?)(?:{form.replace('LETTER', _LETTER)}){_END}")
+    for form in (
+        rf"(?:all|everything|every (?:option|choice))(?: the)?(?: options| choices| answers)? "
+        rf"(?:except|but|other than) LETTER (?:is|are) (?:{FALSE})",
+        r"semua(?:nya)?(?: opsi| pilihan)? salah kecuali LETTER",
+        r"tất cả(?: đều)? sai,? trừ LETTER",
+        r"ผิดทุกข้อ ?ยกเว้น ?LETTER",
+        r"tod[ao]s,? (?:exceto|menos|excepto|salvo) LETTER,? (?:estão|são|son|están) "
+        r"(?:errad|incorret|fals|incorrect)[ao]s",
+        r"toutes,? sauf LETTER,? sont fausses",
+        r"alle au(?:ß|ss)er LETTER sind falsch",
+        r"tutte,? tranne LETTER,? sono (?:sbagliate|errate|false)",
+        r"除了? ?LETTER ?(?:以?外,?)?(?:其他|其它)?[都均全]?是?(?:[错錯]的?|不[对對]|不正[确確])",
+        r"it (?:has to|must|can only) be LETTER",
+        r"(?:i am|i'm) (?:confident|certain|sure)(?: that)? it(?: is|'s) LETTER",
+        r"without (?:a |any )?doubt,? (?:it is |it's )?LETTER",
+        r"(?:richtig|korrekt) ist LETTER",
+        r"(?:lösung|solution|solución|solução): ?LETTER",
+        r"(?:tama|wasto) ang LETTER",
+    )
+)
 _NO_WORD = (
     r"(?:wait|hmm|oh|eh|ah|à)?\W{0,3}(?:no|nope|wait|sorry|tidak|bukan|maaf|não|non|nein|"
     r"không(?: phải)?|hindi|不[是对對]?|ไม่(?:ใช่)?)"
@@ -59,7 +87,7 @@ _RETRACTED = compile_folded(
 
 
 def select(text: str, options: Sequence[frozenset[str]]) -> str:
-    """Write a list of what is said of each option, and `only b works`, as an announcement.
+    """Write a list of what is said of each option, and what selects one, as an announcement.
 
     Args:
         text: of `plain`.
@@ -70,9 +98,11 @@ def select(text: str, options: Sequence[frozenset[str]]) -> str:
         right = (f"answer: {letter}" for letter, is_right in called.items() if is_right)
         return "\n".join((*right, rest))
     names = frozenset[str]().union(*options)
-    return _ONLY.sub(
-        lambda only: f"\nanswer: {only['letter']}" if only["letter"] in names else only[0], text
-    )
+    for pattern in (_ONLY, *_OTHERWISE):
+        text = pattern.sub(
+            lambda one: f"\nanswer: {one['letter']}" if one["letter"] in names else one[0], text
+        )
+    return text
 
 
 def unselected(text: str, options: Sequence[frozenset[str]]) -> str:
