@@ -18,6 +18,7 @@ import botocore.session
 import pytest
 from moto import mock_aws
 from moto.s3.responses import S3Response
+from moto.server import ThreadedMotoServer
 
 BUCKET = "bucket"
 _ONE_AT_A_TIME = threading.RLock()
@@ -43,6 +44,19 @@ def use_test_account(patch: pytest.MonkeyPatch) -> None:
     patch.delenv("AWS_ENDPOINT_URL", raising=False)
     for name in ("ambiguous_response", "bucket_response", "key_response"):
         patch.setattr(S3Response, name, _locked(getattr(S3Response, name)))
+
+
+@contextmanager
+def served_bucket(patch: pytest.MonkeyPatch, name: str = BUCKET) -> Iterator[None]:
+    """An empty bucket in an S3 that several processes reach."""
+    use_test_account(patch)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    boto3.client("s3").create_bucket(Bucket=name)
+    yield
+    server.stop()
 
 
 @contextmanager

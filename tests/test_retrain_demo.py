@@ -7,12 +7,10 @@ import re
 import sys
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from tasks.store.interface import store_at
-from tests.buckets import use_test_account
+from tests.buckets import served_bucket
 from tests.processes import run_process
 
 pytestmark = [pytest.mark.story, pytest.mark.timeout(1800)]
@@ -27,15 +25,9 @@ def in_a_folder(tmp_path):
 @pytest.fixture
 def in_s3(mlflow_server, monkeypatch):
     """A bucket, and an MLflow server whose models lie there."""
-    use_test_account(monkeypatch)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server.uri)
-    boto3.client("s3").create_bucket(Bucket="bucket")
-    yield "s3://bucket/runs"
-    server.stop()
+    with served_bucket(monkeypatch):
+        yield "s3://bucket/runs"
 
 
 @pytest.mark.parametrize("place", ["in_a_folder", "in_s3"])

@@ -17,9 +17,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from data_schemas.intake import FileStatus
 from data_schemas.presets import NIGHTLY_DEMO
@@ -33,7 +31,7 @@ from tasks.stages.foundation import ingest_base
 from tasks.stages.opening import open_store
 from tasks.stages.release import release
 from tasks.store.interface import store_at
-from tests.buckets import use_test_account
+from tests.buckets import served_bucket
 
 pytestmark = [
     pytest.mark.story,
@@ -159,26 +157,22 @@ def exported(items: Iterable[MarketItem], currency: str) -> bytes:
 @pytest.fixture
 def shop(tmp_path, monkeypatch):
     """A shop whose released model is the shipped base itself, and an S3 beside it."""
-    use_test_account(monkeypatch)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     monkeypatch.setenv("FLYTE_LOCAL_CACHE_ENABLED", "false")
-    boto3.client("s3").create_bucket(Bucket="bucket")
-    made = Shop(tmp_path, "s3://bucket")
-    settings = NIGHTLY_DEMO
-    store, execution = open_store(store=made.store, workflow="post_training")
-    where = {"store": store, "execution": execution}
-    base = ingest_base(path="", name="base", **where)
-    raw = ingest(settings=settings.curation, **where)
-    curated = curate(settings=settings.curation, raw=raw, base=base, parts=[], **where)
-    grading = {"settings": settings.evaluation, "model": base, "curated": curated}
-    scores = evaluate(name="base", **grading, **where)
-    progression = compare(settings=settings.evaluation, candidate=scores, parents=[scores], **where)
-    release(settings=settings.release, candidate=base, progression=progression, **where)
-    yield made
-    server.stop()
+    with served_bucket(monkeypatch):
+        made = Shop(tmp_path, "s3://bucket")
+        settings = NIGHTLY_DEMO
+        store, execution = open_store(store=made.store, workflow="post_training")
+        where = {"store": store, "execution": execution}
+        base = ingest_base(path="", name="base", **where)
+        raw = ingest(settings=settings.curation, **where)
+        curated = curate(settings=settings.curation, raw=raw, base=base, parts=[], **where)
+        grading = {"settings": settings.evaluation, "model": base, "curated": curated}
+        scores = evaluate(name="base", **grading, **where)
+        progression = compare(
+            settings=settings.evaluation, candidate=scores, parents=[scores], **where
+        )
+        release(settings=settings.release, candidate=base, progression=progression, **where)
+        yield made
 
 
 def test_ten_nights_of_a_shop_in_five_languages(shop):

@@ -7,9 +7,7 @@ import stat
 import uuid
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from data_schemas.artifacts import CheckpointRef, Context, StoreRef
 from data_schemas.settings import MergeSettings
@@ -17,7 +15,7 @@ from tasks.errors import EngineError, SettingsError
 from tasks.provenance.lineage.shipping import sync, workplace
 from tasks.provenance.lineage.stage import stage
 from tasks.store.interface import store_at
-from tests.buckets import use_test_account
+from tests.buckets import served_bucket
 from tests.provenance.lineage.forked import forked
 from tests.provenance.lineage.small_chain import make_raw, release, run_all, train
 from tests.tracked import content
@@ -67,18 +65,12 @@ def test_spools_that_arrive_in_any_order_give_the_same_mlflow(store, execution, 
 
 @pytest.fixture
 def s3_store(monkeypatch, store, tmp_path):
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    use_test_account(monkeypatch)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     bucket = f"bucket-{uuid.uuid4().hex}"  # servers of one process share their buckets
-    boto3.client("s3").create_bucket(Bucket=bucket)
     uri = f"s3://{bucket}/store"
-    yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
-    server.stop()
+    with served_bucket(monkeypatch, bucket):
+        yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri=store.tracking_uri)
 
 
 @pytest.mark.slow

@@ -10,9 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from data_schemas.artifacts import StoreRef
 from tasks.durability.durable import keep_durable
@@ -23,7 +21,7 @@ from tasks.rl.phase import finish, train
 from tasks.store import results
 from tasks.store.interface import store_at
 from tasks.store.objects import find_beside
-from tests.buckets import use_test_account
+from tests.buckets import served_bucket
 
 LONG_S = 120.0
 FORK = multiprocessing.get_context("fork")
@@ -54,15 +52,9 @@ def test_two_runs_at_once_do_the_steps_once_and_return_the_same(phase, spooled):
 @pytest.fixture
 def served(monkeypatch):
     """A store in an S3 that several processes reach."""
-    use_test_account(monkeypatch)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    boto3.client("s3").create_bucket(Bucket="bucket")
     uri = "s3://bucket/store"
-    yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri="http://nobody")
-    server.stop()
+    with served_bucket(monkeypatch):
+        yield StoreRef(uri=uri, id=store_at(uri).open(), tracking_uri="http://nobody")
 
 
 class Told(logging.Handler):
