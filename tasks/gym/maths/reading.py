@@ -61,11 +61,10 @@ _LETTER_E = re.compile(
 _THOUSANDS = re.compile(
     r"(?P<before>[^\w.,]{0,4})(?P<whole>\d{1,6})(?:[.,](?P<decimals>\d{1,2}))?(?P<scale>[kKMB]|[mb]n)(?P<after>(?:[\s.].*)?)"
 )
-# "C(5,2)", "5C2", "3 x 2", "C_5^2", "C^2_5", "3 and 1/2 cups"
+# "C(5,2)", "5C2", "C_5^2", "C^2_5", "3 and 1/2 cups"
 _NUMBERS_ONLY = (
     (re.compile(r"(?<![A-Za-z\\])C\((\d{1,3}),\s?(\d{1,3})\)"), r"\\binom{\1}{\2}"),
     (re.compile(r"(?<![\w.,])(\d{1,3})C(\d{1,3})(?!\w)"), r"\\binom{\1}{\2}"),
-    (re.compile(r"(?<=\d)\s?[xX]\s?(?=\d)"), " * "),
     (re.compile(r"(?<![A-Za-z\\])C_\{?(\d{1,3})\}?\^\{?(\d{1,3})\}?"), r"\\binom{\1}{\2}"),
     (re.compile(r"(?<![A-Za-z\\])C\^\{?(\d{1,3})\}?_\{?(\d{1,3})\}?"), r"\\binom{\2}{\1}"),
     (
@@ -76,6 +75,8 @@ _NUMBERS_ONLY = (
         r"\1 \2",
     ),
 )
+# "3 x 2"; not "0x2"
+_SIZE = re.compile(r"(?<=\d)(?<![A-Za-z\d.]0)(?<!^0)\s?[xX]\s?(?=\d)")
 _IN_KELVIN = re.compile(r"(?<=\d)\s?K(?=\W*$)")
 _KELVIN = re.compile(
     r"(?<![A-Za-z])(?:kelvins?|temperatures?|K)(?![A-Za-z])|\\(?:text|mathrm)\{\s?K\s?\}"
@@ -289,6 +290,8 @@ class AnswerForm:
         """
         if "K" in text and _KELVIN.search(f"{self.words} {gold}"):
             return _IN_KELVIN.sub(" kelvin", text)
+        if not self.letters & {"x", "X"}:
+            text = _SIZE.sub(" * ", text)
         for pattern, by in _NUMBERS_ONLY:
             text = pattern.sub(by, text)
         match = _THOUSANDS.fullmatch(text)
