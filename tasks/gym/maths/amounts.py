@@ -343,7 +343,8 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
     words = {word: 10**power for power, forms in rules.items() for word in forms.split("|")}
     word = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     dense = language in _DENSE
-    end = "" if dense else r"(?![^\W_]|-[a-z])"  # 5 hundred-dollar bills
+    # 5 hundred-dollar bills; 5千克 are 5 kilograms
+    end = r"(?!(?<=[千兆])[克米瓦卡伏赫帕焦牛])" if dense else r"(?![^\W_]|-[a-z])"
     scale = rf"(?:{word}){end}"
     if language in _PRODUCTS:
         scale += rf"(?:\s?{scale}){{0,3}}"
