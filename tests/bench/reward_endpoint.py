@@ -39,7 +39,8 @@ from tests.bench.reward_cases import cases
 HOST = "127.0.0.1"
 SLOW = "code_tests"
 """Left out: its verdicts take the time of a program, which hides that of the endpoint."""
-_START = b"POST /v1/score HTTP/1.1\r\nContent-Length: "
+HEADERS = {"Content-Type": "application/json"}
+_START = b"POST /v1/score HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: "
 _DISTURBANCES = (
     _START + b"1000\r\n\r\n{",
     _START + b"99999999999\r\n\r\n",
@@ -143,7 +144,8 @@ def send(
     def ask(start: int) -> tuple[list[dict[str, Any]], float]:
         began = time.perf_counter()
         connection = free.get()
-        connection.request("POST", "/v1/score", json.dumps({"rows": rows[start : start + batch]}))
+        body = json.dumps({"rows": rows[start : start + batch]})
+        connection.request("POST", "/v1/score", body, HEADERS)
         reply = json.load(connection.getresponse())
         free.put(connection)
         return reply["verdicts"], time.perf_counter() - began
