@@ -1,4 +1,4 @@
-"""A generator of verifiable marketplace tasks in nine domains and seven languages.
+"""A generator of verifiable marketplace tasks in nine domains and eight languages.
 
 items        Item: one task with its answer, worked steps and a typical mistake
 words        the vocabulary of the marketplace in eight languages

@@ -1,4 +1,4 @@
-"""Choice items: the category of a title, or the brand with the best price, in seven languages."""
+"""Choice items: the category of a title, or the brand with the best price, in eight languages."""
 
 import random
 from collections.abc import Sequence

@@ -202,41 +202,39 @@ LANGUAGES = (
         tidy="Sửa:",
         sale="GIẢM",
     ),
+    Vocabulary(
+        tag="fil",
+        categories=(
+            "Bag",
+            "Sapatos",
+            "Laruan",
+            "Aklat",
+            "Selpon",
+            "Pampaganda",
+            "Kusina",
+            "Damit",
+        ),
+        goods=(
+            ("bakpak", "pitaka", "maleta"),
+            ("sandalyas", "bota", "tsinelas"),
+            ("manika", "trumpo", "saranggola"),
+            ("nobela", "komiks", "talaarawan"),
+            ("charger", "headset", "telepono"),
+            ("lipistik", "pabango", "sabon"),
+            ("kawali", "plato", "kutsara"),
+            ("polo", "palda", "dyaket"),
+        ),
+        colours=("pula", "asul", "berde", "itim", "puti"),
+        # As in listings, without the linker (na, -ng) of a sentence.
+        colour_first=False,
+        which_category="Kategorya ng {title}?",
+        cheapest="Pinakamura?",
+        dearest="Pinakamahal?",
+        tidy="Ayusin:",
+        sale="TIPID",
+    ),
 )
 """What the corpus of the shipped base is written in: another one would be another base."""
-FILIPINO = Vocabulary(
-    tag="fil",
-    categories=(
-        "Bag",
-        "Sapatos",
-        "Laruan",
-        "Aklat",
-        "Selpon",
-        "Pampaganda",
-        "Kusina",
-        "Damit",
-    ),
-    goods=(
-        ("bakpak", "pitaka", "maleta"),
-        ("sandalyas", "bota", "tsinelas"),
-        ("manika", "trumpo", "saranggola"),
-        ("nobela", "komiks", "talaarawan"),
-        ("charger", "headset", "telepono"),
-        ("lipistik", "pabango", "sabon"),
-        ("kawali", "plato", "kutsara"),
-        ("polo", "palda", "dyaket"),
-    ),
-    colours=("pula", "asul", "berde", "itim", "puti"),
-    # As in listings, without the linker (na, -ng) of a sentence.
-    colour_first=False,
-    which_category="Kategorya ng {title}?",
-    cheapest="Pinakamura?",
-    dearest="Pinakamahal?",
-    tidy="Ayusin:",
-    sale="TIPID",
-)
-MARKETS = (*LANGUAGES, FILIPINO)
-"""What the generated suites ask in."""
 
 ENGLISH_GOODS = tuple(good for row in ENGLISH.goods for good in row)
 

@@ -18,7 +18,7 @@ from tasks.curation.adapters.table import read_file
 from tasks.curation.curate import curate
 from tasks.curation.generated.ecommerce import FILE, GENERATORS, NAMES, NUM_CASES
 from tasks.curation.ingest import ingest
-from tasks.curation.marketplace.words import MARKETS
+from tasks.curation.marketplace.words import LANGUAGES
 from tasks.formats.benchmark_file import group_of
 from tasks.formats.licences import LICENCES
 
@@ -39,7 +39,7 @@ def test_a_suite_has_thirty_cases_in_every_language_whatever_the_seed(tmp_path, 
     assert first == (tmp_path / FILE).read_bytes()
     assert all(isinstance(problem, Problem) for problem in problems)
     assert len({one.id for one in problems}) == len({one.prompt_text for one in problems})
-    for language in MARKETS:
+    for language in LANGUAGES:
         assert NUM_CASES == sum(one.language == language.tag for one in problems)
 
 
@@ -68,7 +68,7 @@ def test_rows_that_repeat_a_generated_suite_are_not_trained_on(tmp_path, base_mo
     curate(settings, tmp_path / "raw", base_model, tmp_path / "out")
 
     held_out = read_table(tmp_path / "out" / HELD_OUT, Problem)
-    assert len(MARKETS) * NUM_CASES == sum(one.source == "generated_price" for one in held_out)
+    assert len(LANGUAGES) * NUM_CASES == sum(one.source == "generated_price" for one in held_out)
     trained = [
         *read_table(tmp_path / "out" / PROBLEMS, Problem),
         *read_table(tmp_path / "out" / "demonstrations.parquet", Demonstration),

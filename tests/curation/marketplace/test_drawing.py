@@ -8,7 +8,7 @@ import pytest
 from data_schemas.rows import Domain
 from tasks.curation.marketplace.drawing import DRAWERS, LEVELS, SCHOOL, draw_items
 from tasks.curation.marketplace.items import is_problem_prompt
-from tasks.curation.marketplace.words import MARKETS
+from tasks.curation.marketplace.words import LANGUAGES
 from tasks.gym.table import VERIFIERS
 from tasks.store.files import canonical_json
 from tests.records import problem_of
@@ -67,13 +67,13 @@ def test_what_is_asked_and_what_is_taught_never_meet(domain):
     assert all(map(is_problem_prompt, asked))
 
 
-def test_choice_speaks_all_seven_languages():
+def test_choice_speaks_all_eight_languages():
     languages = {item.language for item in _drawn(Domain.CHOICE)}
 
-    assert {"en", "zh-TW", "id", "ms", "pt", "th", "vi"} == languages
+    assert {"en", "zh-TW", "id", "ms", "pt", "th", "vi", "fil"} == languages
 
 
-@pytest.mark.parametrize("language", MARKETS, ids=lambda language: language.tag)
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
 def test_categories_and_goods_of_a_language_are_distinct(language):
     goods = [good for row in language.goods for good in row]
 

@@ -3,7 +3,7 @@
 import pytest
 from transformers import AutoTokenizer
 
-from tasks.curation.marketplace.words import MARKETS
+from tasks.curation.marketplace.words import LANGUAGES
 from tasks.training.foundation.base import shipped_base
 from tasks.training.foundation.tokenizer import token_id, train_tokenizer
 
@@ -13,7 +13,7 @@ def tokenizer():
     return AutoTokenizer.from_pretrained(shipped_base(), local_files_only=True)
 
 
-@pytest.mark.parametrize("language", MARKETS, ids=lambda language: language.tag)
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
 def test_every_word_of_every_language_survives_the_round_trip(tokenizer, language):
     words = [*language.categories, *language.colours, *(g for row in language.goods for g in row)]
     text = f"{language.which_category.format(title=', '.join(words))} {language.cheapest}"

@@ -15,7 +15,7 @@ from tasks.curation.marketplace.open_text import Title
 from tasks.curation.marketplace.words import (
     BRANDS,
     CATEGORIES,
-    MARKETS,
+    LANGUAGES,
     NAMES,
     Vocabulary,
     with_colour,
@@ -30,9 +30,9 @@ _Good = tuple[int, int]
 
 
 def draw_case(task: str, rng: random.Random) -> list[MarketItem]:
-    """Draw one case of a task: an item per language, in the order of MARKETS."""
+    """Draw one case of a task: an item per language, in the order of LANGUAGES."""
     ask = TASKS[task](rng)
-    return [ask(language, PHRASES[language.tag]) for language in MARKETS]
+    return [ask(language, PHRASES[language.tag]) for language in LANGUAGES]
 
 
 def _guide(rng: random.Random) -> Ask:

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from tasks.curation.marketplace.ecommerce.cases import TASKS, draw_case
-from tasks.curation.marketplace.words import MARKETS
+from tasks.curation.marketplace.words import LANGUAGES
 from tasks.gym.table import VERIFIERS
 from tests.records import problem_of
 
@@ -32,7 +32,7 @@ def test_the_solution_of_a_case_is_right_and_its_blunder_wrong_in_every_language
     for _ in range(CASES):
         items = draw_case(task, rng)
 
-        assert [language.tag for language in MARKETS] == [item.language for item in items]
+        assert [language.tag for language in LANGUAGES] == [item.language for item in items]
         for item in items:
             assert verdict(item, item.careful).solved, (item.prompt, item.solution)
             assert not verdict(item, item.hasty).solved, (item.prompt, item.blunder)

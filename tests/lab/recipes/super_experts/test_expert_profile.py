@@ -61,7 +61,7 @@ def planted(planted_model):
 def test_the_shipped_base_has_none_and_the_profile_says_why(unplanted):
     assert () == unplanted.named
     assert () == unplanted.massive_layers
-    assert {"eq_6": (), "algorithm": (), "code": ((1, 1),)} == {
+    assert {"eq_6": (), "algorithm": (), "code": ((1, 6),)} == {
         one.reading: one.named for one in unplanted.readings
     }
     assert "none" == facts(unplanted)["super_experts"]
