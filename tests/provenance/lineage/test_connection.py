@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -247,22 +246,25 @@ def test_a_broken_database_is_set_aside_and_leaves_no_journal_to_the_next_one(tm
 @pytest.mark.attack
 def test_a_server_that_sends_a_byte_per_second_is_named_in_time(monkeypatch):
     monkeypatch.setattr("tasks.provenance.lineage.connection.DEADLINE_S", 1.5)
+    over = threading.Event()
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
 
         def drip() -> None:
             connection, _ = listening.accept()
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-            with contextlib.suppress(OSError):
-                while True:
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+                while not over.wait(0.2):
                     connection.sendall(b" ")
-                    time.sleep(0.2)
 
-        threading.Thread(target=drip, daemon=True).start()
+        server = threading.Thread(target=drip, daemon=True)
+        server.start()
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with pytest.raises(EngineError, match="has not finished an answer within"), boundary():
             connect(address).search_experiments()
+        over.set()
+        server.join()
 
 
 def test_what_a_database_cannot_do_is_one_line_without_its_sql():
