@@ -61,6 +61,17 @@ _MARKS = {"toolrl_rlla": "<think>"}
 NO_TERMS = "licence and responsible say whose rows these are; card, bill and papers name them."
 MERGED = "Cells are merged, of which only the first has the value: unmerge and fill them"
 SHOWN = 3
+# "test", "val.jsonl", "my-dev", "xnli_test_id": a name of what is held out
+_HELD_OUT = re.compile(
+    r"(?:^|[^a-z])(test|validation|valid|val|dev|eval|heldout|held_out)(?:[^a-z]|$)"
+)
+_SPLITS = frozenset(("split", "partition", "subset"))
+"""Columns of the names of splits."""
+_TOTAL = re.compile(
+    r"(?:grand |sub-?)?total(?: geral)?|jumlah|sum|tổng(?: cộng)?|รวม|合計|合计|總計|总计",
+    re.IGNORECASE,
+)
+"""What the last row of a sheet says in place of a name."""
 _LONGEST_NAME = 58
 """Characters of a source's name, of 64, beside `table_`."""
 _LONGEST_RELEASE = 200
@@ -154,7 +165,8 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
                 f"eachprompt judge --files {path}"
             )
         if not label and not language and (adapter := _adapter_of(rows[:_TRIED])):
-            return Draft(path, rows, adapter=adapter)
+            held_out = () if adapter in BENCHMARKS else tuple(_held_out(path, rows))
+            return Draft(path, rows, adapter=adapter, remarks=held_out)
         cells = [row.cells for row in rows]
         guess = guess_mapping(_name(path), cells, label, language, classes_in(path))
     except DataError as error:
@@ -163,6 +175,7 @@ def draft(path: Path, label: str = "", language: str = "") -> Draft:
         raise SettingsError(f"{error}{lost}") from error
     first = check_first_rows(guess.mapping.name, guess.mapping, path, str(path))
     remarks = (*guess.remarks, *first.lost, *first.unchecked, *_left_out(guess, path, rows))
+    remarks += (*_held_out(path, rows), *_totals(guess, rows))
     remarks += (f"{MERGED}.",) if _has_merged_cells(path) else ()
     if unread:
         remarks += (f"{_lost(unread, len(read))}.",)
@@ -176,6 +189,31 @@ def _has_merged_cells(path: Path) -> bool:
     with zipfile.ZipFile(path) as archive:
         sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
         return any(b"<mergeCell " in archive.read(name) for name in sheets)
+
+
+def _held_out(path: Path, rows: Sequence[RawRow]) -> list[str]:
+    """Say that rows are those of a test split, by the name of their file or a column."""
+    remedy = "`evaluation: true` beside its path in the settings holds it out"
+    folder = path.parent.name.lower()
+    match = _HELD_OUT.search(path.name.lower()) or _HELD_OUT.fullmatch(folder)
+    if match:
+        return [f"{path.name} is a {match[1]} split by its name, and is trained on: {remedy}."]
+    for name in (one for one in rows[0].fields if one.casefold() in _SPLITS):
+        counts = Counter(str(row.cells.get(name)).casefold() for row in rows)
+        held_out = [one for one in counts if _HELD_OUT.fullmatch(one)]
+        if held_out:
+            return [
+                f"{counts[held_out[0]]:,} of {len(rows):,} rows are of the {held_out[0]} split by "
+                f"{name}, and are trained on: write a file a split. {remedy.capitalize()}."
+            ]
+    return []
+
+
+def _totals(guess: Guess, rows: Sequence[RawRow]) -> list[str]:
+    """Say that the last row of a table is no row but a sum."""
+    cells = [str(rows[-1].cells.get(name, "")).strip() for name in guess.mapping.columns]
+    total = next((one for one in cells if _TOTAL.fullmatch(one)), "")
+    return [f"The last row says {total!r}: remove it, if it is a sum."] if total else []
 
 
 def _lost(unread: Sequence[UnreadableRow], count: int) -> str:

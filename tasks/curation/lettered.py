@@ -30,6 +30,8 @@ _MOSTLY = 0.95
 # "A", "option_b", "optionC", "choice 1", "opa" (MedMCQA).
 _MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J])|op)(?P<letter>[A-Ja-j])")
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
+# "Answer 1 - max 75 characters" (Kahoot), "option_1_text"
+_NUMBERED_WITHIN = re.compile(r"(?P<stem>\D+)(?P<number>\d)(?P<rest>\D.*)")
 # The options of a question: "choices", "mc_answer1", "pilihan"; not "input_sentence_1".
 _OPTIONS = re.compile(
     r"opt|choice|answer|ending|altern|pilihan|jawab|opci|opç|lựa_chọn|đáp|ตัวเลือก|選|选|보기|^[a-j]$",
@@ -268,8 +270,9 @@ def _check_marks(rows: Sequence[Row], every: Iterable[Sequence[str]]) -> None:
         for row in rows[:1]:
             count = num_options(row, options)
             for paths, cells in _lists(row):
-                if len(cells) == count and _are_marks(cells) and cells.count("1"):
-                    name = paths[0].rpartition(".")[0] if paths[0][-1:].isdigit() else paths[0]
+                name = paths[0].rpartition(".")[0] if paths[0][-1:].isdigit() else paths[0]
+                is_named = _KEY.search(name.rpartition(".")[2])
+                if is_named and len(cells) == count and _are_marks(cells) and "1" in cells:
                     raise DataError(
                         f"{name} marks the right ones of {count} options, {options[0]} and the "
                         "others, which no template reads. Write the number of the right one into "
@@ -322,9 +325,9 @@ def _candidates(row: Row) -> list[tuple[str, ...]]:
     stems: dict[str, dict[str, str]] = {}
     for prefix, cells in _objects(row):
         for name in cells:
-            for form in (_MARKED, _NUMBERED):
+            for form in (_MARKED, _NUMBERED, _NUMBERED_WITHIN):
                 if (match := form.fullmatch(name)) and cells[name] not in (None, ""):
-                    stem = f"{prefix}{match[1].casefold()}"
+                    stem = f"{prefix}{match[1].casefold()} {match.groupdict().get('rest', '')}"
                     stems.setdefault(stem, {})[match[2].upper()] = f"{prefix}{name}"
     for columns in stems.values():
         for marks in (LETTERS, "0123456789", "123456789"):
@@ -374,6 +377,8 @@ def _direct_lists(row: Row, prefix: str) -> list[tuple[tuple[str, ...], list[str
         cells = cast("list[object]", value)
         while cells and cells[-1] is None:
             cells = cells[:-1]
+        if not cells:
+            continue
         if all(isinstance(cell, str | int | float) for cell in cells):
             paths = tuple(f"{prefix}{name}.{place}" for place in range(len(cells)))
             lists.append((paths, [str(int(c)) if isinstance(c, bool) else str(c) for c in cells]))

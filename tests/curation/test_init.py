@@ -1,6 +1,7 @@
 """A table becomes a mapping that reads it, and settings that run it."""
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -1655,3 +1656,204 @@ def test_an_answer_that_only_a_model_gave_is_named():
     assert any("model_response is what a model answered" in one for one in guess.remarks)
     verl = [row | {"reward_model": {"ground_truth": row.pop("model_response")}} for row in rows]
     assert not any("what a model" in one for one in guess_mapping("verl", verl).remarks)
+
+
+def passage(n: int) -> str:
+    return f"Ann was born in {1800 + n}. She sold every lamp and moved to town {n}."
+
+
+NO_ANSWER = {
+    "a test split of PIQA": (
+        lambda n: {"goal": f"How to clean {n}?", "sol1": f"Wash {n}.", "sol2": "Rub.", "label": -1},
+        "label is -1 in all rows: a test split without its answers?",
+    ),
+    "a test split of BoolQ": (
+        lambda n: {"question": f"Is {n} old or new?", "passage": passage(n), "label": -1},
+        "label is -1 in all rows: a test split without its answers?",
+    ),
+    "a test split of WinoGrande": (
+        lambda n: {"sentence": f"Ann saw _ {n}.", "option1": "a", "option2": "b", "answer": ""},
+        "answer is blank in all rows: a test split without its answers?",
+    ),
+    "numbers of many classes": (
+        lambda n: {"text": f"Why is my card {n} not working?", "label": n},
+        "none of them is an answer",
+    ),
+    "numbers of few classes": (
+        lambda n: {"text": passage(n), "target": 4 * (n % 2)},
+        "none of them is an answer",
+    ),
+    "questions of a story": (
+        lambda n: {"story": passage(n), "questions": [f"Who is {n}?", "Why?"], "ids": [[1], [2]]},
+        "none of them is an answer",
+    ),
+    "ranked answers": (
+        lambda n: {
+            "prompt": f"Say {n}.",
+            "answers": [
+                {"answer": f"It is {n}, as you say.", "rank": 1.0},
+                {"answer": "No, it is not.", "rank": 2.0},
+            ],
+        },
+        "answers has several answers of a task, of which answers.0.answer is the first",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "message"), NO_ANSWER.values(), ids=[*NO_ANSWER])
+def test_what_is_no_answer_is_not_imitated(row, message: str):
+    with pytest.raises(DataError, match=re.escape(message)):
+        guess_mapping("t", [row(n) for n in range(48)])
+
+
+GOLDS = {
+    "a reference beside a response": (
+        lambda n: {
+            "user_input": f"Who is {n}?",
+            "response": f"Bob {n} it is.",
+            "reference": f"Ann {n} it is.",
+        },
+        ("{user_input}", "{reference}"),
+    ),
+    "a source beside an answer": (
+        lambda n: {"question": f"Who is {n}?", "answer": f"Ann {n}.", "reference": f"Page {n}."},
+        ("{question}", "{answer}"),
+    ),
+    "where an answer starts": (
+        lambda n: {
+            "question": f"Who is {n}?",
+            "context": passage(n),
+            "answers": {"answer_start": [n], "text": [f"Ann {n}"]},
+        },
+        ("{question}\n{context}", "{answers.text.0}"),
+    ),
+    "whether it is a question": (
+        lambda n: {
+            "is_control_question": False,
+            "question": {"problem": f"What is {n} + 1?", "ground_truth": f"{n + 1}"},
+        },
+        ("{question.problem}", "Answer: {question.ground_truth}"),
+    ),
+    "the tests of a program": (
+        lambda n: {
+            "problem_description": f"Add {n} to x, please.",
+            "completion": f"def add(x): return x + {n}",
+            "input_output": [{"input": "x = 1", "output": str(n + 1)}],
+        },
+        ("{problem_description}", "{completion}"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "templates"), GOLDS.values(), ids=[*GOLDS])
+def test_the_answer_is_what_is_right_and_not_what_stands_beside_it(row, templates: tuple[str, str]):
+    mapping = guess_mapping("t", [row(n) for n in range(48)]).mapping
+
+    assert templates == (mapping.prompt, mapping.response)
+
+
+def test_numbers_of_classes_without_names_are_said_to_have_none():
+    rows = [
+        {"premise": passage(n), "hypothesis": f"She left {n}.", "label": n % 3} for n in range(30)
+    ]
+
+    remarks = guess_mapping("nli", rows).remarks
+
+    assert any("label has numbers, and nothing says" in one for one in remarks)
+
+
+def test_the_numbers_in_lists_have_the_names_that_the_file_says():
+    rows = [{"text": passage(n), "labels": [[1], [2], [1, 2]][n % 3]} for n in range(30)]
+
+    guess = guess_mapping("t", rows, classes={"labels.0": ["no", "joy", "anger"]})
+
+    golds = []
+    for row in rows[:3]:
+        problem, shown = read_mapped(guess.mapping, RawRow("t-1", "0" * 64, row))
+        assert isinstance(problem.record, Problem)
+        golds.append(json.loads(problem.record.answer)["correct"])
+        assert isinstance(shown.record, Demonstration)
+        assert f"<think></think>{golds[-1][0]}" == shown.record.response
+    assert [["joy"], ["anger"], ["joy", "anger"]] == golds
+
+
+def test_what_a_model_suggests_is_not_asked_beside_the_label_of_a_person():
+    rows = [
+        {
+            "text": passage(n),
+            "label.responses": ["ab"[n % 2]],
+            "label.responses.users": [f"user {n % 3}"],
+            "label.suggestion": "ab"[n % 3 % 2],
+        }
+        for n in range(30)
+    ]
+
+    prompt = guess_mapping("t", rows).mapping.prompt
+
+    assert ["{text}"] == re.findall(r"\{.*?\}", prompt)
+    assert "Which label is this: a or b?" in prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [
+        ("systemInstruction", {"parts": [{"text": "Be brief."}]}),
+        ("system", [{"text": "Be brief."}]),
+    ],
+)
+def test_a_system_message_within_an_object_frames_a_chat(name: str, system: object):
+    turns = [{"role": "user", "content": "Size?"}, {"role": "assistant", "content": "41"}]
+    rows = [{name: system, "messages": turns} for _ in range(9)]
+
+    (item,) = read_mapped(guess_mapping("t", rows).mapping, RawRow("t-1", "0" * 64, rows[0]))
+
+    assert ["Be brief.", "Size?"] == [one.content for one in item.record.messages]
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "columns", "remark"),
+    [
+        ("a", "test.jsonl", {}, "test.jsonl is a test split by its name"),
+        ("a", "xnli_val_id.jsonl", {}, "xnli_val_id.jsonl is a val split by its name"),
+        ("dev", "th.jsonl", {}, "th.jsonl is a dev split by its name"),
+        ("a", "rows.jsonl", {"split": ["train", "test"]}, "15 of 30 rows are of the test split"),
+        ("latest", "contest.jsonl", {"split": ["train", "train"]}, ""),
+    ],
+)
+def test_a_test_split_that_would_be_trained_on_is_named(
+    tmp_path: Path, folder: str, name: str, columns: dict[str, list[str]], remark: str
+):
+    path = tmp_path / folder / name
+    path.parent.mkdir()
+    rows = [
+        {"question": f"Who is {n}?", "answer": f"Ann {n}."}
+        | {key: values[n % 2] for key, values in columns.items()}
+        for n in range(30)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    remarks = " ".join(draft(path, language="en").remarks)
+
+    assert remark in remarks
+    assert bool(remark) == ("evaluation: true" in remarks)
+
+
+def test_the_sum_below_a_table_and_a_word_for_no_value_are_named(tmp_path: Path):
+    path = tmp_path / "rows.csv"
+    lines = [f"How many in shop {n}?,{n or 'None'}" for n in range(30)]
+    path.write_text("\n".join(["question,answer", *lines, "Total,435"]))
+
+    remarks = " ".join(draft(path, language="en").remarks)
+
+    assert "The last row says 'Total': remove it, if it is a sum." in remarks
+    assert "answer is None in 1 of 31 rows, which is read as it stands" in remarks
+    assert "answer is empty" not in remarks
+
+
+def test_rows_by_their_names_are_not_lost(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    row = {"question": "Who is it?", "answer": "Ann."}
+    path.write_text(json.dumps({f"id{n}": row for n in range(9)}))
+
+    with pytest.raises(SettingsError, match=r"rows in a line, by their names: jq -c '\.\[\]'"):
+        draft(path)

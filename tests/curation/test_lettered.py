@@ -206,6 +206,11 @@ KEYS_ELSEWHERE = {
         "target": "ABCD"[n % 4],
         "scores": {"choice": {"value": "CI"[n % 2]}},
     },
+    "Kahoot": lambda n: {
+        "Question - max 120 characters": f"What is {n}?",
+        **{f"Answer {k} - max 75 characters": one for k, one in enumerate(COLOURS, start=1)},
+        "Correct answer(s)": 1 + n % 4,
+    },
     "a text": lambda n: {
         "question": f"What is {n}?",
         "choices": [*COLOURS],

@@ -16,7 +16,8 @@ from tasks.curation.guessing.columns import (
     Row,
     without_repeats,
 )
-from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks
+from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, parts_at
+from tasks.curation.lettered import list_options
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow
 from tasks.errors import DataError
@@ -24,8 +25,10 @@ from tasks.errors import DataError
 # ruff: noqa: RUF001 - other scripts are the point
 
 # Whole names of columns: an `operating_system` is no system message.
-SYSTEM = re.compile("system(?:_prompt|_message)?|sistema?|系[統统]")
-"""A column of system messages: "system_prompt"."""
+SYSTEM = re.compile(
+    r"(?:system(?:_?prompt|_?message|_?instruction)?|sistema?|系[統统])(?:\.(?:parts|content|text|\d+))*"
+)
+"""A column of system messages: "system_prompt", "systemInstruction.parts.0.text" (Gemini)."""
 THOUGHTS = re.compile("reasoning(?:_content)?|thinking|thoughts?|chain_of_thought|cot|rationale")
 """A column of thoughts in front of the answers: "reasoning_content"."""
 # "is_correct", "kto_tag" (KTO): if it holds booleans, it says whether an answer is good.
@@ -37,6 +40,10 @@ _VERDICT = re.compile(
 _RESULT = re.compile(r"####\s*\S*\d\S*\s*$|\\boxed\s*\{")
 # "gradingResult.pass", "success" (promptfoo); of a label that people gave it says nothing.
 _SUCCESS = re.compile("success|pass(?:ed)?")
+# "input_output.0.output", "public_tests.output.0": what a program has to print
+_TESTS = re.compile(
+    r"(?:input_output|(?:\w+_)?(?:tests?|cases|examples)(?:_\w+)?)\..*", re.IGNORECASE
+)
 _OPTIONS = re.compile("(?:answer_)?(?:options?|choices?)|pilihan|opsi|opções|opciones|選項|选项")
 _RULED = frozenset(("accept", "reject", "ignore"))
 """What annotators say of a label (Prodigy)."""
@@ -50,6 +57,8 @@ def find_pair(
     Names decide; then question marks; then the order of two texts.
     """
     few = {column.name for column, points in labels if points > 0}
+    # "sol1" and "sol2" (PIQA) are options, whose key is not there.
+    numbered = {one for many in list_options([{c.name: "-" for c in columns}]) for one in many}
     free = [
         column
         for column in columns
@@ -62,14 +71,25 @@ def find_pair(
     named = [c for c in columns if c.is_question and c.fill >= HALF and not (c.is_number and free)]
     answers = list_answers([c for c in columns if c not in named])
     first = (named or free)[:1]
-    if first and answers and answers[0].name not in few and first[0] is not answers[0]:
-        return first[0], answers[0]
     questions = [
         c for c in free if sum(v.rstrip()[-1] in "?？" for v in c.counts) >= HALF * len(c.counts)
     ]
+    if first and answers and answers[0].name not in few and first[0] is not answers[0]:
+        # Numbers of classes beside a text that asks nothing: `target` of 0 and 4.
+        is_asked = first[0] in named or first[0] in questions
+        if is_asked or not (answers[0].is_number and answers[0].is_coded):
+            return first[0], answers[0]
+    # What a question is about answers it not, and neither does one of several parts.
+    free = [c for c in free if not (c.is_part or c.is_named("context") or c.name in numbered)]
     if questions and not few:
         others = [column for column in free if column is not questions[0]]
-        numbers = [column for column in columns if column.is_number and column.fill >= MOSTLY]
+        numbers = [
+            column
+            for column in columns
+            if column.is_number
+            and column.fill >= MOSTLY
+            and not (column.is_part or column.is_named("label") or column.is_named("measure"))
+        ]
         if others or len(numbers) == 1:
             return questions[0], (others or numbers)[0]
     # The summary of a review is no question, and its text no answer: stars are the label.
@@ -92,18 +112,23 @@ def list_answers(columns: Sequence[Column]) -> list[Column]:
     named = [
         c
         for c in columns
-        if c.is_answer and c.fill >= HALF and not {*map(str.casefold, c.counts)} <= _RULED
+        if c.is_answer
+        and c.fill >= HALF
+        and not {*map(str.casefold, c.counts)} <= _RULED
+        and not (c.is_part and c.is_called(_TESTS))
     ]
     firsts: dict[str, Column] = {}
     for column in sorted(
         named, key=lambda c: (len(c.counts) == 1, c.is_number, c.is_named("alias"))
     ):
         firsts.setdefault(column.name.partition(".")[0], column)
+    # Ragas has a reference beside a response; beside an answer it may be a source.
+    is_reference = not any(c.is_named("gold") or "answer" in c.name.casefold() for c in named)
     return sorted(
         (c for c in named if c in firsts.values()),
         key=lambda c: (
             not _is_gold(c),
-            not c.is_named("gold"),
+            not (c.is_named("gold") or (is_reference and c.is_named("reference"))),
             not c.is_named("answer", at_end=True),
         ),
     )
@@ -138,7 +163,9 @@ def pair(
     about = [
         c
         for c in columns
-        if c.is_named("context") and c not in (question, answer) and not c.is_form
+        if c.is_named("context")
+        and c not in (question, answer)
+        and not (c.is_form or (c.is_part and c.is_called(_TESTS)))
     ]
     about = [c.name for c in without_repeats([question, *about]) if c is not question]
     names = (question.name, *about[:MOST_COLUMNS])
@@ -272,6 +299,32 @@ def check_not_turns(name: str, columns: Sequence[Column]) -> None:
             raise DataError(
                 f"{name}: {column.name} says who speaks, so that a row is a turn. Write a chat a "
                 'row: {"messages": [{"role": ..., "content": ...}, ...]}'
+            )
+
+
+_RANKED = frozenset(
+    ("model", "rank", "score", "rating", "ratings", "overall_score", "votes", "upvotes", "accepted")
+)
+"""What stands beside each of several answers (UltraFeedback, Nectar)."""
+
+
+def check_not_ranked(name: str, templates: Templates, rows: Sequence[Row]) -> None:
+    """Refuse to imitate the first of several answers, of which models gave better and worse ones.
+
+    Raises:
+        DataError: names the list.
+    """
+    column = str(templates.fields["response"]).strip("{}")
+    path, _, key = column.rpartition(".")
+    stem, _, place = path.rpartition(".")
+    if not key or not place.isdecimal():
+        return
+    for parts in (parts_at(row, stem) for row in rows):
+        if len(parts) > 1 and all(isinstance(one, Mapping) and _RANKED & {*one} for one in parts):
+            raise DataError(
+                f"{name}: {stem} has several answers of a task, of which {column} is the first. "
+                "Write the best one into a column, or two of them (chosen, rejected), which train "
+                "a judge"
             )
 
 

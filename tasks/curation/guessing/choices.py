@@ -43,8 +43,8 @@ _WHOLE = re.compile(r"-?\d+\.0")
 # '="00012"', as exports keep Excel from reading a number.
 _FORMULA = re.compile(r'="(.*)"')
 _QUOTES = "\"'“”‘’`"
-# "label.0", "sentiment.choices.0", "responses.label.0.value".
-_PARTS = re.compile(r"(?:\.(?:\d+|choices|value))+$")
+# "label.0", "sentiment.choices.0", "responses.label.0.value", "label.responses.0" (Argilla).
+_PARTS = re.compile(r"(?:\.(?:\d+|choices|value|responses))+$")
 _ASK = {
     "en": ("Which {label} is this: {options}?", "or"),
     "id": ("Pilih satu {label}: {options}.", "atau"),
@@ -152,6 +152,9 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     if len(values_of) < 2:
         count = len(values_of)
         raise DataError(f"the label {label.name} has {count} value: nothing to choose from")
+    # Beside what people said, "label.suggestion" gives it away, and so may "label.responses.users".
+    stem = _PARTS.sub("", label.name)
+    columns = [c for c in columns if not (c.is_named("suggested") or c.name.startswith(f"{stem}."))]
     # Of a feed with a row a variant (Shopify), title and label are in the first row of a product.
     fills = {column.name: _fill_beside(column, label) for column in columns}
     full = [c for c in columns if fills[c.name] >= MOSTLY and len(c.counts) > 1]
@@ -163,7 +166,9 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
         most = max((fills[c.name] for c in free), default=0.0)
         texts = [c for c in free if fills[c.name] == most and c.name not in same]
     if not texts:
-        raise DataError(f"no column is left to ask about, beside the label {label.name}")
+        raise DataError(
+            f"no column is left to ask about, beside the label {label.name}. Name another: --label"
+        )
     best = sorted(texts, key=lambda c: (not c.is_named("title"), not c.is_free_text))
     # In the order of the table, as a person reads it.
     names = [column.name for column in texts if column in best[:MOST_COLUMNS]]
@@ -257,6 +262,11 @@ def _label_notes(label: Column, values_of: Mapping[str, Sequence[str]]) -> list[
         notes.append(
             f"Labels of a single row: {listing(rare, 3)}. Is that row a header or a note? Remove "
             "them from options, and such rows are left out."
+        )
+    if label.is_number and not label.classes and not label.is_named("rating"):
+        notes.append(
+            f"{label.name} has numbers, and nothing says what they stand for: write `values` and "
+            "`options` with their names, or a model learns the numbers."
         )
     if label.classes:
         notes.append(f"The file says what the numbers of {label.name} stand for.")

@@ -9,7 +9,7 @@ from typing import cast
 
 from tasks.algorithms.folding import visible
 from tasks.curation.readers.cells import Digits
-from tasks.curation.readers.missing import is_missing
+from tasks.curation.readers.missing import is_missing, is_null
 from tasks.curation.readers.written_values import written_value
 from tasks.gym.maths.amounts import SCALE_WORDS
 from tasks.gym.maths.units import CURRENCY, MONEY
@@ -23,6 +23,8 @@ MOSTLY = 0.95
 HALF = 0.5
 """Share of rows that have a label."""
 MOST_OPTIONS = 30
+_LEAST_ROWS = 3
+"""Rows of a class, on average."""
 _DEEP = 6
 """Levels of objects and lists within a cell; Label Studio has its labels in the sixth."""
 _FREE_WORDS = 3
@@ -37,7 +39,7 @@ _NAMES = {
         "language lang locale bahasa idioma lingua língua ngôn_ngữ ngon_ngu wika ภาษา 語言 语言"
     ),
     "label": (
-        "category categories label class sentiment intent kategori katagori sentimen kelas "
+        "category categories label labels class sentiment intent kategori katagori sentimen kelas "
         "niat categoria categoría sentimento intenção intencao clase danh_mục danh_muc "
         "phân_loại phan_loai cảm_xúc kategorya damdamin หมวดหมู่ หมวด ประเภท ความรู้สึก "
         "類別 类别 分類 分类 情感 product_type topic topik tópico chủ_đề department cat "
@@ -62,9 +64,10 @@ _NAMES = {
     "customer": "customer pelanggan cliente user khách_hàng ลูกค้า 客戶 客户",
     "agent": "agent agen atendente agente nhân_viên เจ้าหน้าที่ 客服 assistant",
     "gold": "gt gold ground_truth groundtruth expected ideal",
+    "reference": "reference references",
     "measure": (
         "length len count tokens words chars characters latency duration seconds cost confidence "
-        "probability prob score hash"
+        "probability prob score hash start end offset"
     ),
     "alias": "alias aliases normalized",
     "model": "model models llm ai generated actual predicted prediction",
@@ -116,8 +119,8 @@ PRICE = re.compile(
     rf"(?:\s?(?:{SCALE_WORDS}|[kK]))?(?:\s?(?:{MONEY}|VNĐ|[块塊圆圓]|руб)s?\.?)?"
 )
 """A number with a currency, a scale word or what stands for no small change."""
-NUMBERED = re.compile(rf"{_DIGITS}(?!\w).*")
-"""A text that begins with a number: "123 kg", "12 of them"."""
+NUMBERED = re.compile(rf"(?:{_DIGITS}|0\d{{1,3}})(?!\w).*")
+"""A text that begins with a number: "123 kg", "12 of them", "033" (AIME)."""
 # "4006381333931", of which all have one length.
 _CODE = re.compile(r"\d{8,}")
 # "https://...", "2026-03-01", "01/03/2026 10:00".
@@ -179,6 +182,8 @@ class Column:
     """Number -> what the file says that it stands for."""
     is_typed: bool = False
     """Whether the file's own type says that they are numbers, whose point is a machine's."""
+    words: Mapping[str, int] = field(default_factory=dict)
+    """Words for a missing value that may be a text, such as None, which are none of the values."""
 
     @property
     def total(self) -> int:
@@ -213,7 +218,7 @@ class Column:
     @property
     def is_question(self) -> bool:
         """True if the name says that it has questions: no count of tokens, no customer's name."""
-        if self.is_named("measure") or self.is_role:
+        if self.is_named("measure") or self.is_role or self._is_flag:
             return False
         return self.is_named("question") or (self.is_named("customer") and self.is_free_text)
 
@@ -226,6 +231,16 @@ class Column:
         if self.is_named("measure") or self.is_form or self.is_role:
             return False
         return self.is_named("answer") or (self.is_named("agent") and self.is_free_text)
+
+    @property
+    def _is_flag(self) -> bool:
+        """True for "is_quality_control_question": true or false, of which one may be in no row."""
+        return {*map(str.casefold, self.counts)} <= {"true", "false"}
+
+    @property
+    def is_part(self) -> bool:
+        """True for a part of a list, which may have others."""
+        return any(part.isdecimal() for part in self.name.split("."))
 
     @property
     def is_role(self) -> bool:
@@ -259,6 +274,11 @@ class Column:
     def _is_code(self) -> bool:
         """True for EAN codes and telephone numbers: long, and all of one length."""
         return self.share(_CODE) >= MOSTLY and len({*map(len, self.counts)}) == 1
+
+    @property
+    def is_coded(self) -> bool:
+        """True if a few values are those of many rows, as numbers of classes are."""
+        return len(self.counts) <= MOST_OPTIONS and self.total >= _LEAST_ROWS * len(self.counts)
 
     @property
     def is_boolean(self) -> bool:
@@ -309,10 +329,11 @@ def list_columns(rows: Sequence[Row], classes: Mapping[str, Sequence[str]]) -> l
         counts = Counter(filter(None, values))
         if not counts or _NAMELESS.fullmatch(visible(name)) or has_braces(name):
             continue
-        pairs = zip(cells, values, strict=True)
+        pairs = [*zip(cells, values, strict=True)]
         is_typed = all(isinstance(cell, int | float | Digits) for cell, value in pairs if value)
         meanings = {str(number): text for number, text in enumerate(classes.get(name, ()))}
-        columns.append(Column(name, values, counts, meanings, is_typed))
+        words = Counter(text for cell, value in pairs if not value and (text := _word(cell)))
+        columns.append(Column(name, values, counts, meanings, is_typed, words))
     return columns
 
 
@@ -377,6 +398,11 @@ def _text(cell: str | bool | int | float) -> str:
     """Return what a cell says; '' where that stands for no value, such as N/A."""
     text = json.dumps(cell) if isinstance(cell, bool) else str(cell).strip()
     return "" if is_missing(text) else text
+
+
+def _word(cell: str | bool | int | float) -> str:
+    text = str(cell).strip()
+    return "" if is_null(text) else text
 
 
 def with_rows(values: Sequence[str], counts: Mapping[str, int]) -> str:

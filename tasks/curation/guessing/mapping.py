@@ -81,14 +81,18 @@ def guess_mapping(
     answers.check_not_turns(name, others)
     annotators = [c for c in others if c.is_named("annotator")]
     systems = [c for c in others if c.is_called(answers.SYSTEM)]
+    if any("." not in c.name for c in systems):  # "system", and not "system.id"
+        systems = [c for c in systems if "." not in c.name]
     thoughts = [
         c for c in others if c.is_called(answers.THOUGHTS) and c.is_free_text and c.fill >= MOSTLY
     ]
     beside = (*sources, *annotators, *systems, *thoughts)
     rest = [c for c in columns if c not in beside and not c.is_identity]
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
-    templates = templates or _choose(name, rest, by_name.get(label), list(by_name))
+    blank = [one for one in rows[0] if not any(row.get(one) not in ("", None) for row in rows)]
+    templates = templates or _choose(name, rest, by_name.get(label), list(by_name), blank)
     answers.check_not_judged(name, columns, templates)
+    answers.check_not_ranked(name, templates, rows)
     templates = choices.with_every_label(templates, rows, by_name.get(templates.label))
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
@@ -119,9 +123,20 @@ def guess_mapping(
 
 
 def _choose(
-    name: str, columns: Sequence[Column], label: Column | None, names: Sequence[str]
+    name: str,
+    columns: Sequence[Column],
+    label: Column | None,
+    names: Sequence[str],
+    blank: Sequence[str],
 ) -> Templates:
     """Choose between a label, a number and a pair of texts.
+
+    Args:
+        name: of the source.
+        columns: with values.
+        label: the one whose values are the options; None = guess.
+        names: of all columns with values.
+        blank: names of those without.
 
     Raises:
         DataError: there is none of these.
@@ -144,7 +159,19 @@ def _choose(
         f"{name} has the columns {listing(names)}, and none of them is an answer: a label of at "
         f"most {MOST_OPTIONS} values, answer, response, output, or messages. Name one with "
         "--label, or write the mapping by hand (tasks/curation/README.md)"
+        f"{_without_golds(columns, blank)}"
     )
+
+
+def _without_golds(columns: Sequence[Column], blank: Sequence[str]) -> str:
+    """Say which column may have had the answers of a test split, which is published without."""
+    hidden = [c.name for c in columns if c.counts.keys() == {"-1"}]
+    golds = [name for name in blank if Column(name, (), {}).is_named("answer")]
+    golds += [name for name in blank if Column(name, (), {}).is_named("label")]
+    if not (hidden or golds):
+        return ""
+    what = f"{hidden[0]} is -1" if hidden else f"{golds[0]} is blank"
+    return f". {what} in all rows: a test split without its answers?"
 
 
 def _label_remark(labels: Sequence[tuple[Column, int]]) -> str:

@@ -11,6 +11,8 @@ from tasks.curation.readers.paths import parts_of
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
 
+_LEAST_KEYED = 2
+"""Objects of one form that are no rows by their names: two are left and right."""
 MOST_COLUMNS = 6
 """Columns of a prompt, and facets: of a table with 300, the best are chosen."""
 
@@ -43,10 +45,16 @@ class Templates:
 
 def blanks(columns: Sequence[Column]) -> list[str]:
     """Say of columns that no row can do without in how many there is no value."""
-    return [
+    remarks = [
         f"{column.name} is empty in {count:,} of {len(column.values):,} rows; they are left out."
         for column in columns
-        if (count := column.values.count(""))
+        if (count := column.values.count("") - sum(column.words.values()))
+    ]
+    return remarks + [
+        f"{column.name} is {word} in {count:,} of {len(column.values):,} rows, which is read as it "
+        "stands: if it says that there is no value, remove these rows."
+        for column in columns
+        for word, count in column.words.items()
     ]
 
 
@@ -58,6 +66,10 @@ def check_one_row_each(name: str, mapping: ColumnMapping, rows: Sequence[Row]) -
     Raises:
         DataError: names where they are.
     """
+    cells = [cell for cell in rows[0].values() if isinstance(cell, Mapping)]
+    forms = {tuple(cast("Row", cell)) for cell in cells}
+    if len(rows) == 1 and len(forms) == 1 and len(cells) == len(rows[0]) > _LEAST_KEYED:
+        raise DataError(f"{name} has several rows in a line, by their names: jq -c '.[]'")
     gold = [*placeholders(mapping.response)] or [*mapping.required]
     parts = {_numbered(rows[0], column) for column in [*placeholders(mapping.prompt), *gold]}
     paths = {path for path, is_list in parts if is_list}
