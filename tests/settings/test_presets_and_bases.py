@@ -90,6 +90,10 @@ def test_outside_a_pod_a_preset_passes_where_its_sources_and_engines_are(cluster
         (folder / "packages" / package).mkdir(parents=True)
         (folder / "packages" / package / "__init__.py").touch()
     monkeypatch.syspath_prepend(folder / "packages")
+    # A pod checks the tokenizer as it copies the base; here its files are looked at first.
+    (folder / "tokenizer.json").write_text("{}")
+    tokenizer = {"chat_template": "{{ messages }}", "eos_token": "<|im_end|>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer))
     settings, files = with_files(settings, folder)
     with pytest.raises(SettingsError, match=r"sources\[0\]\.path: .* is no folder or file"):
         check_settings.task_function(settings=settings, sources="")
