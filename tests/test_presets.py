@@ -128,7 +128,9 @@ def run(folder: Path, given: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_run_takes_a_file_with_a_parent_and_says_what_differs_from_it(tmp_path):
-    (tmp_path / "my_loss.py").write_text("class Mine:\n    def plan(self, step, settings): ...\n")
+    (tmp_path / "my_loss.py").write_text(
+        "from tasks.algorithms.losses.sapo import SAPO\nclass Mine(SAPO): ...\n"
+    )
     (tmp_path / "own.yaml").write_text(
         "parent: ring_lite\nrl_one: {steps: 3, loss: {kind: 'my_loss.py:Mine'}}\n"
     )
