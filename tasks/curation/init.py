@@ -115,6 +115,7 @@ class Draft:
 
     def items(self) -> Iterator[list[Item]]:
         """Yield what becomes of the rows that can be read."""
+        language = language_in(self.table)
         for row in self.rows:
             if self.label and not _is_present(row, self.label):
                 continue
@@ -122,7 +123,7 @@ class Draft:
                 if self.mapping is None:
                     yield ADAPTERS[self.adapter].read(row)
                 else:
-                    yield read_mapped(self.mapping, row, language_in(self.table))
+                    yield read_mapped(self.mapping, row, language)
             except (BadRow, ValueError):
                 continue
 
@@ -235,11 +236,12 @@ def _odd(rows: Sequence[RawRow]) -> str:
 def _left_out(guess: Guess, path: Path, rows: Sequence[RawRow]) -> list[str]:
     """Say why some of the first rows become nothing; of blank cells the guess has said so."""
     reasons, details = Counter[str](), dict[str, str]()
+    language = language_in(path)
     for row in rows[:FIRST_ROWS]:
         if guess.label and not _is_present(row, guess.label):
             continue
         try:
-            read_mapped(guess.mapping, row, language_in(path))
+            read_mapped(guess.mapping, row, language)
         except BadRow as error:
             reasons[error.reason] += 1
             details.setdefault(error.reason, error.detail)

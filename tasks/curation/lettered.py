@@ -9,7 +9,7 @@ letter, a number from 0 or 1, or the text of an option; it may stand in an objec
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import cast
 
@@ -31,6 +31,8 @@ _MOSTLY = 0.95
 _MARKED = re.compile(r"(?P<stem>|.*[\s_.-]|.*[a-z](?=[A-J])|op)(?P<letter>[A-Ja-j])")
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>\d)")
 # "Answer 1 - max 75 characters" (Kahoot), "option_1_text"
+# "1" in an object of options by their numbers
+_DIGIT = re.compile(r"(?P<stem>)(?P<number>\d)")
 _NUMBERED_WITHIN = re.compile(r"(?P<stem>\D+)(?P<number>\d)(?P<rest>\D.*)")
 # The options of a question: "choices", "mc_answer1", "pilihan"; not "input_sentence_1".
 _OPTIONS = re.compile(
@@ -43,6 +45,12 @@ _LONG = 16
 """Characters of a text that is no word for a missing value, such as N/A."""
 _VARIED = 2
 """Places of the right ones among options; the first of aliases is always the answer."""
+# "Option 2", "The answer is B.", "pilihan_3"
+_ANNOUNCED = re.compile(
+    r"^(?:the )?(?:correct |right )?(?:answer|option|choice|ans|jawaban|pilihan|opsi|alternativa"
+    r"|opção|opción|resposta|respuesta|đáp án|ตัวเลือก|ข้อ|选项|選項|答案)(?: is)?[\s:_.-]*",
+    re.IGNORECASE,
+)
 # "2", and "2.0" as pandas writes integers of a column that has blanks
 _WHOLE = re.compile(r"\d+(?:\.0)?")
 _LETTER = re.compile(r"\(?[A-Ja-j0-9]\)?")
@@ -66,6 +74,15 @@ class LetteredOptions:
     """What the key says -> letter; `{choices.0}` is the text of that option."""
     only: str = ""
     """The letter of all rows; '' if there are several."""
+    rivals: Mapping[str, int] = field(default_factory=dict)
+    """Other keys of these options, and in how many of the first rows they name another one."""
+
+
+# "model_answer", "prediction", "user_answer": what somebody chose, which may be wrong
+_TRIED = re.compile(
+    r"(?:^|[._])(?:models?|pred\w*|user|student|generated|ai|llm|actual|chosen|selected)(?:[._]|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +109,7 @@ def find_options(rows: Sequence[Row]) -> LetteredOptions | None:
     first = rows[:_FIRST]
     names = dict.fromkeys(name for row in first for name in row)
     every = list_options(first)
-    keys = _keys(rows, names)
+    keys = sorted(_keys(rows, names), key=lambda key: bool(_TRIED.search(key.path)))
     doubts: list[DataError] = []
     for options in every:
         if found := _key_by_letters(keys, options, first, doubts):
@@ -127,22 +144,72 @@ def _key_by_letters(
         DataError: as `find_options`.
     """
     counts = [num_options(row, options) for row in rows] if keys else []
-    mark = _marks(rows, len(options)) if keys else ""
+    mark = _first_mark(rows, options) if keys else ""
+    fits: list[tuple[_Key, dict[str, str]]] = []
     for key in keys:
         if key.path in options or (is_beside(key.path, options) and not key.is_list):
             continue
         try:
             values = _letters(key, len(options), counts, mark)
         except DataError as error:
-            if _OPTIONS.search(options[0].rpartition(".")[0] or options[0]):
+            if not fits and _OPTIONS.search(options[0].rpartition(".")[0] or options[0]):
                 raise
             doubts.append(error)  # "input_sentence_1" is no option, although it is numbered
             continue
         if values:
-            stated = {values[text] for text in key.texts if text in values}
-            only = stated.pop() if len(stated) == 1 else ""
-            return LetteredOptions(options, key.path, values, only)
-    return None
+            fits.append((key, values))
+    if not fits:
+        return None
+    key, values = fits[0]
+    _check_one_meaning(key, values, options, rows)
+    rivals = {
+        other.path: count
+        for other, others in fits[1:]
+        if (count := sum(map(_differ, _named(key, values, rows), _named(other, others, rows))))
+    }
+    stated = {values[text] for text in key.texts if text in values}
+    only = stated.pop() if len(stated) == 1 else ""
+    return LetteredOptions(options, key.path, values, only, rivals)
+
+
+def _named(key: _Key, values: Mapping[str, str], rows: Sequence[Row]) -> list[str]:
+    """Return the letters that a key names in the first rows."""
+    return [values.get(text, "") for text in key.texts[: len(rows)]]
+
+
+def _differ(left: str, right: str) -> bool:
+    return bool(left and right and left != right)
+
+
+def _check_one_meaning(
+    key: _Key, values: Mapping[str, str], options: Sequence[str], rows: Sequence[Row]
+) -> None:
+    """Refuse a key that is the letter or number of one option and the text of another.
+
+    Raises:
+        DataError: it is both in nearly all rows: 2 beside the options 3, 2, 1.
+    """
+    num_texts = num_others = 0
+    for row, text in zip(rows, key.texts, strict=False):
+        texts = [option_text(row, path) for path in options] if len(text) < _LONG else []
+        if text in texts:
+            num_texts += 1
+            num_others += LETTERS[texts.index(text)] != values.get(text)
+    if num_others and num_texts >= _MOSTLY * len(rows):
+        raise DataError(
+            f"{key.path} may be the place of the right option or its text, which differ in "
+            f"{num_others:,} of the first {len(rows):,} rows. Write its letter into a column"
+        )
+
+
+def _first_mark(rows: Sequence[Row], options: Sequence[str]) -> str:
+    """Return the number of the first option, if the table says it; '' if not."""
+    stem, _, name = options[0].rpartition(".")
+    if name.isdecimal() and any(
+        isinstance(written_value(value_at(row, stem)), Mapping) for row in rows[:1]
+    ):
+        return name  # {"1": "red", "2": "blue"}
+    return _marks(rows, len(options))
 
 
 def _columns_of(paths: Iterable[str], names: Container[str]) -> set[str]:
@@ -218,9 +285,9 @@ def num_options(row: Row, options: Sequence[str]) -> int:
     """Return how many of the options a row has, before those that fill it up."""
     count = len(options)
     stem, _, place = options[0].rpartition(".")
-    if place == "0" and options[-1].rpartition(".")[0] == stem:
-        value = written_value(value_at(row, stem))
-        cells = cast("list[object]", value)[:count] if isinstance(value, list) else []
+    is_list = isinstance(written_value(value_at(row, stem)), list)
+    if is_list and place == "0" and options[-1].rpartition(".")[0] == stem:
+        cells = parts_at(row, stem)[:count]
         texts = ["" if one is None else str(one) for one in cells]
         count = len(texts)
     else:
@@ -234,6 +301,19 @@ def option_text(row: Row, path: str) -> str:
     """Return the text at a path; '' if there is none."""
     value = value_at(row, path)
     return "" if value is None else str(value).strip()
+
+
+def stem_of(options: Sequence[str]) -> str:
+    """Return the path of the list that has the options; '' if they are columns."""
+    # "choices.0", "choices.0.text"
+    match = re.fullmatch(r"(.+)\.0(?:\.[^.\d][^.]*)?", options[0]) if options else None
+    return match[1] if match else ""
+
+
+def parts_at(row: Row, path: str) -> list[object]:
+    """Return the parts of the list at a path, as choices.text; none if there is no list."""
+    value = written_value(value_at(row, path))
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def value_at(row: Row, path: str) -> object:
@@ -325,7 +405,7 @@ def _candidates(row: Row) -> list[tuple[str, ...]]:
     stems: dict[str, dict[str, str]] = {}
     for prefix, cells in _objects(row):
         for name in cells:
-            for form in (_MARKED, _NUMBERED, _NUMBERED_WITHIN):
+            for form in (_MARKED, _NUMBERED, _NUMBERED_WITHIN, *([_DIGIT] if prefix else [])):
                 if (match := form.fullmatch(name)) and cells[name] not in (None, ""):
                     stem = f"{prefix}{match[1].casefold()} {match.groupdict().get('rest', '')}"
                     stems.setdefault(stem, {})[match[2].upper()] = f"{prefix}{name}"
@@ -441,9 +521,11 @@ def _letters(key: _Key, count: int, counts: Sequence[int] = (), mark: str = "") 
     """
     entries = Counter(filter(None, key.texts))
     own = LETTERS[:count]
-    bare = {value: value.strip("(). ").upper() for value in entries}
+    bare = {value: _ANNOUNCED.sub("", value).strip("(). ").upper() for value in entries}
     letters = {value: one for value, one in bare.items() if len(one) == 1 and one in own}
-    whole = {value: int(value.removesuffix(".0")) for value in entries if _WHOLE.fullmatch(value)}
+    whole = {
+        value: int(one.removesuffix(".0")) for value, one in bare.items() if _WHOLE.fullmatch(one)
+    }
     numbers = sorted(whole.values())
     others = sum(n for one, n in entries.items() if one not in letters and one not in whole)
     if others > (1 - _MOSTLY) * sum(entries.values()) or not (letters or numbers):
@@ -461,7 +543,9 @@ def _letters(key: _Key, count: int, counts: Sequence[int] = (), mark: str = "") 
             "(tasks/curation/README.md), with `values` that say which letter each one is"
         )
     first = int(mark) if mark else 0 if numbers[0] == 0 else 1
-    forms = ["{}", *(["{}.0"] if any(value.endswith(".0") for value in whole) else [])]
+    # "2", "2.0", "Option 2": as the key writes its numbers
+    written = {re.sub(r"\d+(?=(?:\.0)?\D*$)", "{}", value, count=1) for value in whole}
+    forms = dict.fromkeys(["{}", *sorted(one for one in written if one.count("{") == 1)])
     return {
         form.format(n): own[n - first] for form in forms for n in range(first, count + first)
     } | dict(sorted(letters.items()))

@@ -1857,3 +1857,10 @@ def test_rows_by_their_names_are_not_lost(tmp_path: Path):
 
     with pytest.raises(SettingsError, match=r"rows in a line, by their names: jq -c '\.\[\]'"):
         draft(path)
+
+
+def test_several_roots_are_no_gold_of_which_the_first_is_right():
+    rows = [{"problem": f"Solve x * x = {n * n}.", "answer": [str(n), str(-n)]} for n in range(24)]
+
+    with pytest.raises(DataError, match="answer has several golds in 24 of 24 rows"):
+        guess_mapping("roots", rows)

@@ -261,3 +261,77 @@ def test_a_right_one_that_is_always_the_same_letter_is_said_to_give_itself_away(
     rows = [exam(n, choices=[*COLOURS], answer="A") for n in range(60)]
 
     assert any("is A in all rows, which gives" in one for one in guess_mapping("e", rows).remarks)
+
+
+WRITTEN = {
+    "Option 1": [f"Option {n}" for n in range(1, 5)],
+    "option_a": ["option_a", "option_b", "option_c", "option_d"],
+    "pilihan 0": [f"pilihan {n}" for n in range(4)],
+    "The answer is A.": [f"The answer is {one}." for one in "ABCD"],
+}
+
+
+@for_each("form", WRITTEN)
+def test_a_key_may_announce_its_letter_or_number(form: str):
+    rows = [exam(n, options=[*COLOURS], answer=WRITTEN[form][n % 4]) for n in range(40)]
+
+    for place, letter in enumerate("ABCD"):
+        gold, lines, response = asked(rows, place)
+        assert ([letter], letter, 4) == (gold, response, len(lines))
+
+
+def test_options_of_an_object_may_be_numbered():
+    for first in (0, 1):
+        shown = {str(n): one for n, one in enumerate(COLOURS, start=first)}
+        rows = [exam(n, options=shown, answer=str(first + n % 3)) for n in range(40)]
+
+        assert ["B"] == asked(rows, 1)[0]
+        assert "B: blue" in asked(rows, 1)[1]
+
+
+def test_a_key_that_is_a_place_and_a_text_is_refused():
+    rows = [exam(n, choices=["3", "4", "1", "2"], answer=str(1 + n % 4)) for n in range(40)]
+
+    with pytest.raises(DataError, match="answer may be the place of the right option or its text"):
+        find_options(rows)
+
+
+@pytest.mark.parametrize("other", ["model_answer", "user_answer", "pred_label"])
+def test_what_is_right_is_the_key_and_not_what_somebody_chose(other: str):
+    rows = [
+        {other: "ABCD"[n % 3]} | exam(n, choices=[*COLOURS], correct_answer="ABCD"[n % 4])
+        for n in range(40)
+    ]
+
+    guess = guess_mapping("exam", rows)
+
+    assert {"correct": ["{correct_answer}"]} == guess.mapping.answer
+    assert any(f"{other} names another one in 28 of" in one for one in guess.remarks)
+
+
+UNKNOWN_KEYS = {
+    "several letters": {"options": [*COLOURS], "answer": "A,C"},
+    "one text of options": {"options": "|".join(COLOURS), "answer": 2},
+}
+
+
+@for_each("kind", UNKNOWN_KEYS)
+def test_a_key_that_nobody_reads_is_refused_and_not_asked_without_its_options(kind: str):
+    rows = [
+        exam(n) | UNKNOWN_KEYS[kind] | ({} if n % 3 else {"answer": {"A,C": "B", 2: 1}[key]})
+        for n in range(40)
+        for key in [UNKNOWN_KEYS[kind]["answer"]]
+    ]
+
+    with pytest.raises(DataError, match="answer is to name one of options, and does so by no"):
+        guess_mapping("exam", rows)
+
+
+@pytest.mark.parametrize("shown", [[*COLOURS], ";".join(COLOURS)])
+def test_an_answer_that_is_no_key_is_imitated_beside_its_options(shown: object):
+    rows = [exam(n, options=shown, answer=f"({n % 4}) {COLOURS[n % 4]} {n}") for n in range(40)]
+
+    guess = guess_mapping("exam", rows)
+
+    assert "{options" in guess.mapping.prompt
+    assert "No key of options is known: the answer is imitated, and not verified." in guess.remarks

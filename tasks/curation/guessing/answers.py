@@ -16,8 +16,8 @@ from tasks.curation.guessing.columns import (
     Row,
     without_repeats,
 )
-from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks, parts_at
-from tasks.curation.lettered import list_options
+from tasks.curation.guessing.templates import MOST_COLUMNS, Templates, blanks
+from tasks.curation.lettered import list_options, parts_at
 from tasks.curation.readers.written_values import written_value
 from tasks.curation.rows import BadRow
 from tasks.errors import DataError
@@ -326,6 +326,21 @@ def check_not_ranked(name: str, templates: Templates, rows: Sequence[Row]) -> No
                 "Write the best one into a column, or two of them (chosen, rejected), which train "
                 "a judge"
             )
+
+
+def check_one_gold(name: str, templates: Templates, rows: Sequence[Row]) -> None:
+    """Refuse numbers of which a row has several, as roots: the first alone would be right.
+
+    Raises:
+        DataError: names the list.
+    """
+    path, _, place = templates.numbers.rpartition(".")
+    count = sum(len(parts_at(row, path)) > 1 for row in rows) if place == "0" else 0
+    if count > (1 - MOSTLY) * len(rows):
+        raise DataError(
+            f"{name}: {path} has several golds in {count:,} of {len(rows):,} rows, of which the "
+            "first alone would be right. Write them as one text (2, -2), or keep the rows with one"
+        )
 
 
 def check_not_judged(name: str, columns: Sequence[Column], templates: Templates) -> None:

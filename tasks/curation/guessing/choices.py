@@ -23,9 +23,17 @@ from tasks.curation.guessing.templates import (
     MOST_COLUMNS,
     Templates,
     blanks,
-    parts_at,
 )
-from tasks.curation.lettered import LETTERS, find_options, is_beside, is_key, num_options
+from tasks.curation.lettered import (
+    LETTERS,
+    find_options,
+    is_beside,
+    is_key,
+    list_options,
+    num_options,
+    parts_at,
+    stem_of,
+)
 from tasks.curation.readers.missing import is_doubtful, is_missing
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
@@ -45,6 +53,14 @@ _FORMULA = re.compile(r'="(.*)"')
 _QUOTES = "\"'“”‘’`"
 # "label.0", "sentiment.choices.0", "responses.label.0.value", "label.responses.0" (Argilla).
 _PARTS = re.compile(r"(?:\.(?:\d+|choices|value|responses))+$")
+# "choices", "doc.options": a list that cannot be left out of a prompt
+_LIST = re.compile(
+    r"(?:.*[._])?(?:options?|choices?|candidates|endings|alternatives|pilihan|opsi|opções|opciones"
+    r"|選項|选项|ตัวเลือก)(?:\.text)?",
+    re.IGNORECASE,
+)
+_ONE_TEXT = re.compile("(?:answer_?)?(?:options?|choices?)|pilihan|opsi|opções|opciones|選項|选项")
+"""A column with all options in one text: "red|blue"."""
 _ASK = {
     "en": ("Which {label} is this: {options}?", "or"),
     "id": ("Pilih satu {label}: {options}.", "atau"),
@@ -184,6 +200,39 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     return replace(templates, fields=templates.fields | {"facets": facets})
 
 
+def with_options(templates: Templates, rows: Sequence[Row], label: str) -> Templates:
+    """Ask a question with its list of options, of which no key is known.
+
+    Args:
+        templates: of a table.
+        rows: of it.
+        label: that was asked for, whatever the options; '' = none was.
+
+    Raises:
+        DataError: the answer is a label or a number, which can only name one of them.
+    """
+    if templates.lettered or templates.is_chat or label:
+        return templates
+    options = next((one for one in list_options(rows) if _LIST.fullmatch(stem_of(one))), ())
+    texts = next((name for name in rows[0] if _ONE_TEXT.fullmatch(name.casefold())), "")
+    answer = templates.label or templates.numbers
+    if answer and (options or (texts and templates.numbers)):
+        raise DataError(
+            f"{answer} is to name one of {stem_of(options) if options else texts}, and does so by "
+            "no letter, number or text that is known here. Write the options as a list (JSON) or "
+            "in a column each, and the letter of the right one into a column"
+        )
+    lines = [f"{letter}: {{{path}}}" for letter, path in zip(LETTERS, options, strict=False)]
+    if not options and texts:
+        lines = [f"{{{texts}}}"]
+    if answer or not lines or texts in templates.columns:
+        return templates
+    fields = templates.fields | {"prompt": "\n".join([str(templates.fields["prompt"]), *lines])}
+    where = stem_of(options) or texts
+    remark = f"No key of {where} is known: the answer is imitated, and not verified."
+    return replace(templates, fields=fields, remarks=(*templates.remarks, remark))
+
+
 def with_every_label(templates: Templates, rows: Sequence[Row], label: Column | None) -> Templates:
     """Let any label of a row be right, where the labels are a list with several in some rows.
 
@@ -303,6 +352,10 @@ def examination(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | N
         remarks.append(
             f"{num_fewer:,} of {len(rows):,} rows have fewer options, and are asked with these."
         )
+    remarks += [
+        f"{name} names another one in {count:,} of the first rows: is {exam.key} the right key?"
+        for name, count in exam.rivals.items()
+    ]
     if exam.only and len(rows) > _RARE:
         remarks.append(
             f"The right one is {exam.only} in all rows, which gives it away: shuffle the options."

@@ -23,6 +23,8 @@ MOSTLY = 0.95
 HALF = 0.5
 """Share of rows that have a label."""
 MOST_OPTIONS = 30
+_LONG = 24
+"""Characters of a text that is no word for a missing value."""
 _LEAST_ROWS = 3
 """Rows of a class, on average."""
 _DEEP = 6
@@ -397,6 +399,8 @@ def _written(text: str, *, is_inner: bool) -> object:
 def _text(cell: str | bool | int | float) -> str:
     """Return what a cell says; '' where that stands for no value, such as N/A."""
     text = json.dumps(cell) if isinstance(cell, bool) else str(cell).strip()
+    if len(text) > _LONG and text[0].isalnum():
+        return text
     return "" if is_missing(text) else text
 
 

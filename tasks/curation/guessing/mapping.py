@@ -93,6 +93,8 @@ def guess_mapping(
     templates = templates or _choose(name, rest, by_name.get(label), list(by_name), blank)
     answers.check_not_judged(name, columns, templates)
     answers.check_not_ranked(name, templates, rows)
+    answers.check_one_gold(name, templates, rows)
+    templates = choices.with_options(templates, rows, label)
     templates = choices.with_every_label(templates, rows, by_name.get(templates.label))
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [

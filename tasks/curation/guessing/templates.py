@@ -6,7 +6,7 @@ from typing import cast
 
 from data_schemas.mappings import ColumnMapping, placeholders
 from tasks.curation.guessing.columns import Column, Row
-from tasks.curation.lettered import value_at
+from tasks.curation.lettered import parts_at
 from tasks.curation.readers.paths import parts_of
 from tasks.curation.readers.written_values import written_value
 from tasks.errors import DataError
@@ -121,12 +121,6 @@ def more_parts(mapping: ColumnMapping, rows: Sequence[Row]) -> list[str]:
 
 def _length(row: Row, path: str) -> int:
     return len(parts_at(row, path))
-
-
-def parts_at(row: Row, path: str) -> list[object]:
-    """Return the parts of the list at a path, as choices.text; none if there is no list."""
-    value = written_value(value_at(row, path))
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def unused(mapping: ColumnMapping, columns: Sequence[Column]) -> list[str]:
