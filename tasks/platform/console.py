@@ -61,7 +61,7 @@ MODULES = {
         "Compare two executions on one page: settings, models, families, tokens, answers.",
     ),
     "settings": (
-        "tasks.settings.listing:main",
+        "tasks.settings.commands:settings",
         "Print every setting with its value, limits and source.",
     ),
     "examples": (

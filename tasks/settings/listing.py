@@ -1,7 +1,4 @@
-"""The settings of a preset as a table: name, value, allowed values, unit and source.
-
-eachprompt settings full_scale --group rl_one --find rate
-"""
+"""The settings of a preset as a table: name, value, allowed values, unit and source."""
 
 import inspect
 from collections.abc import Iterator, Sequence
@@ -21,7 +18,6 @@ from data_schemas.machine_settings import Choice, models_in
 from data_schemas.references import Pluggable
 from tasks.algorithms.choices import TABLES
 from tasks.errors import SettingsError
-from tasks.platform.command_line import command_parser, run
 from tasks.platform.tables import show_table
 
 NARROWEST = 120
@@ -172,20 +168,15 @@ def table_of(name: str, settings: BaseModel, rows: Sequence[ListingRow]) -> Tabl
     return table
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the table; see --help."""
-    parser = command_parser("eachprompt settings", __doc__)
-    parser.add_argument("preset", nargs="?", default="laptop", help="a preset, or a YAML file")
-    parser.add_argument("--group", default="", help="only this group: rl_one, or rl_one.loss")
-    parser.add_argument("--find", default="", help="only settings whose name or text contains this")
-    options = parser.parse_args(arguments)
+def show(preset: str, group: str, find: str) -> None:
+    """Print the settings of a preset or a YAML file that belong to a group and contain a text.
+
+    Raises:
+        SettingsError: the preset, the group or the text is not there.
+    """
     try:
-        settings = presets.load(options.preset)
+        settings = presets.load(preset)
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    rows = select(list(rows_of(settings)), options.group, options.find)
-    show_table(table_of(options.preset, settings, rows), NARROWEST)
-
-
-if __name__ == "__main__":
-    run(main)
+    rows = select(list(rows_of(settings)), group, find)
+    show_table(table_of(preset, settings, rows), NARROWEST)

@@ -8,7 +8,7 @@ import pytest
 from data_schemas import presets
 from tasks.algorithms.choices import complete
 from tasks.errors import SettingsError
-from tasks.settings import listing
+from tasks.settings import commands
 from tasks.settings.listing import ListingRow, rows_of
 from tests.tables import for_each
 
@@ -64,7 +64,7 @@ def test_a_row_has_the_presets_value_and_its_limits():
 
 
 def test_the_table_shows_values_in_brackets(capsys):
-    listing.main(["full_scale"])
+    commands.settings(["full_scale"])
 
     printed = capsys.readouterr().out
     assert "[0.3, 0.5]" in printed
@@ -72,7 +72,7 @@ def test_the_table_shows_values_in_brackets(capsys):
 
 
 def test_a_group_and_a_word_choose_the_rows(capsys):
-    listing.main(["ring_lite", "--group", "rl_one", "--find", "rate"])
+    commands.settings(["ring_lite", "--group", "rl_one", "--find", "rate"])
 
     printed = capsys.readouterr().out
     assert "rl_one.learning_rate" in printed
@@ -85,7 +85,7 @@ def test_a_file_of_a_users_own_is_listed_as_a_preset(tmp_path, capsys):
     own = tmp_path / "own.yaml"
     own.write_text("parent: ring_lite\nrl_one: {steps: 7}\n")
 
-    listing.main([str(own), "--find", "rl_one.steps"])
+    commands.settings([str(own), "--find", "rl_one.steps"])
 
     assert "7" in capsys.readouterr().out
 
@@ -100,4 +100,4 @@ def test_a_file_of_a_users_own_is_listed_as_a_preset(tmp_path, capsys):
 )
 def test_what_is_not_there_is_refused_with_what_was_meant(arguments, message):
     with pytest.raises(SettingsError, match=re.escape(message)):
-        listing.main(arguments)
+        commands.settings(arguments)
