@@ -36,10 +36,11 @@ def test_a_tracking_uri_without_meaning_is_refused_before_any_work(tmp_path, mon
 
 CHECK = """
 from data_schemas import presets
+from tasks.algorithms.choices import complete
 from tasks.stages.opening import check_settings
 
 checked = check_settings.task_function(settings=presets.CPU_SMOKE, sources="")
-print(checked == presets.CPU_SMOKE)
+print(checked == complete(presets.CPU_SMOKE))
 """
 
 
