@@ -39,6 +39,8 @@ def pose(settings: GradingSettings, curated: Path, out: Path) -> dict[str, int]:
             "Add other sources, or domains to grading.weights."
         )
     write_table(out / HELD_OUT, Problem, sample)
+    # An evaluation learns its baselines from what is trained on: nothing is.
+    write_table(out / PROBLEMS, Problem, [])
     for name in (ROWS, DECISIONS):
         if (curated / name).exists():
             shutil.copyfile(curated / name, out / name)
