@@ -32,7 +32,12 @@ def _not_strict(value: bool | None) -> None:
         raise ValueError("arguments are not held to a schema: leave it out, or false")
 
 
-Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+Text = Annotated[
+    str,
+    BeforeValidator(
+        lambda value: "" if value is None else value, json_schema_input_type=str | None
+    ),
+]
 """Clients write null for what a turn does not have."""
 
 
@@ -43,7 +48,9 @@ class FunctionOffer(FrozenModel):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     """JSON schema."""
-    strict: Annotated[bool | None, AfterValidator(_not_strict)] = Field(default=None, strict=True)
+    strict: Annotated[bool | None, AfterValidator(_not_strict)] = Field(
+        default=None, strict=True, json_schema_extra={"enum": [False, None]}
+    )
 
 
 class Tool(FrozenModel):
@@ -76,7 +83,11 @@ class ChatTurn(FrozenModel):
     content: Text = ""
     reasoning: Text = ""
     tool_calls: Annotated[
-        tuple[AssistantCall, ...], BeforeValidator(lambda value: () if value is None else value)
+        tuple[AssistantCall, ...],
+        BeforeValidator(
+            lambda value: () if value is None else value,
+            json_schema_input_type=tuple[AssistantCall, ...] | None,
+        ),
     ] = ()
     tool_call_id: Text = ""
     """Which call a turn of a tool answers."""
