@@ -250,8 +250,8 @@ _DOTTED = re.compile(r"\\overset\s?\{\s?(?:\\cdot|\\bullet|\.)\s?\}\s?\{?(\d)\}?
 _MONEY = re.compile(
     r"(?P<real>R)\\?\$(?=\s?[-+]?\s?[\d.(])|(?P<country>US|NT|HK|S|A|C)?\\\$|(?P<us>US)\$"
 )
-# "$" of "$5" and of "5$".
-_DOLLAR = re.compile(r"\$(?=\s?[-+]?\s?[\d.])|(?<=\d)\$")
+# "$" of "$5" and "5$"; where it is the only one of a text, that of "S$ 1,299" ends no formula.
+_DOLLAR = re.compile(r"(?:(?<![A-Za-z\d_\\])(?P<country>[SAC]))?\$(?=\s?[-+]?\s?[\d.])|(?<=\d)\$")
 # "\text{ cm}", "\mathrm{kg}".
 _TEXT = re.compile(r"\\(?:text(?:bf|it|rm|normal)?|mathrm|mbox|operatorname)\s*\{([^{}]*)\}")
 # "\text{ cm}^2" of "5\text{ cm}^2", "\text{km}/\text{h}" of "5 \text{km}/\text{h}".
@@ -461,7 +461,7 @@ def normalised(text: str, language: str = "en") -> str:
     if "$" in text:
         text = _MONEY.sub(_currency_of, text)
     if text.count("$") == 1:  # no formula
-        text = _DOLLAR.sub(f" {units.DOLLARS} ", text)
+        text = _DOLLAR.sub(_dollars_of, text)
     text = bound_names(plain_vectors(text))
     for signs, pattern, by in _REWRITES:
         if signs[0] in text or signs[-1] in text:
@@ -477,7 +477,14 @@ def normalised(text: str, language: str = "en") -> str:
 def _currency_of(match: re.Match[str]) -> str:
     if match["real"]:
         return " BRL "
-    country = match["country"] or match["us"]
+    return _dollars(match["country"] or match["us"])
+
+
+def _dollars_of(match: re.Match[str]) -> str:
+    return _dollars(match["country"])
+
+
+def _dollars(country: str | None) -> str:
     return f" {units.SIGNED_DOLLARS[country] if country else units.DOLLARS} "
 
 

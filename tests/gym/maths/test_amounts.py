@@ -54,7 +54,7 @@ def faults(problem, cells: Iterable[tuple[str, str, str]]) -> list[str]:
 
 
 def test_a_price_is_its_number_however_its_currency_is_joined(problem) -> None:
-    codes = ["RM", "Rp", "PHP", "Php", "NT$", "\u20b1"]
+    codes = ["RM", "Rp", "PHP", "Php", "NT$", "S$", "\u20b1"]
 
     assert [] == faults(problem, itertools.product(codes, BLANKS.values(), ["en", "id", "zh-TW"]))
 
