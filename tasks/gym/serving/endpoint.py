@@ -25,6 +25,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
+from string import ascii_lowercase
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
@@ -33,6 +35,7 @@ from pydantic.json_schema import models_json_schema
 
 from data_schemas.frozen_model import FrozenModel
 from data_schemas.rollouts import ScoreRow
+from data_schemas.rows import LanguageTag, is_language_tag, language_tag
 from data_schemas.verdicts import Verdict
 from tasks.errors import EngineError, SettingsError
 from tasks.gym.scoring.service import ScoringService
@@ -127,11 +130,24 @@ def open_endpoint(
 
 
 def _request_with(verifiers: list[str]) -> type[BaseModel]:
-    """Return the body of a request as the document has it: with the verifiers that there are."""
+    """Return the body of a request as the document has it: with what there is to be named.
+
+    These are the verifiers, and the languages of two letters. A withdrawn code, for which there is
+    another one, is accepted and not documented.
+    """
     named = Annotated[str, Field(json_schema_extra={"enum": list(verifiers)})]
-    row = create_model("ScoreRow", __base__=ScoreRow, verifier=(named, ...))
+    tag = Annotated[LanguageTag, Field(json_schema_extra={"pattern": _tag_pattern()})]
+    row = create_model("ScoreRow", __base__=ScoreRow, verifier=(named, ...), language=(tag, "en"))
     rows = Annotated[tuple[row, ...], Field(max_length=MAX_ROWS)]
     return create_model("ScoreRequest", __base__=ScoreRequest, rows=(rows, ...))
+
+
+def _tag_pattern() -> str:
+    """Return what a tag matches whose language exists, in either case."""
+    pairs = (first + second for first, second in product(ascii_lowercase, repeat=2))
+    current = (code for code in pairs if is_language_tag(code) and language_tag(code) == code)
+    codes = "|".join(f"[{a}{a.upper()}][{b}{b.upper()}]" for a, b in current)
+    return f"^([A-Za-z]{{3}}|{codes})(-[A-Za-z0-9]{{1,8}})*$"
 
 
 def listen(routes: Routes, host: str, port: int, limits: RequestLimits) -> ThreadingHTTPServer:

@@ -1,10 +1,12 @@
 """The HTTP endpoint: the verdicts of the service behind it, and errors as JSON."""
 
 import http.client
+import itertools
 import json
 import re
 import select
 import socket
+import string
 import struct
 import threading
 import time
@@ -347,8 +349,22 @@ def test_the_document_names_the_verifiers_and_how_a_language_is_written(address)
     fields = call(address, "/openapi.json")[1]["components"]["schemas"]["ScoreRow"]["properties"]
 
     assert NAMES == fields["verifier"]["enum"]
-    assert re.fullmatch(fields["language"]["pattern"], "zh-Hant-TW")
-    assert not re.fullmatch(fields["language"]["pattern"], "?!")
+    language = re.compile(fields["language"]["pattern"])
+    assert all(map(language.fullmatch, ("zh-Hant-TW", "PT-br", "fil")))
+    assert not any(map(language.fullmatch, ("?!", "vn", "xx-TW", "English")))
+
+
+@pytest.mark.attack
+def test_every_language_of_two_letters_that_the_document_allows_is_accepted(address):
+    fields = call(address, "/openapi.json")[1]["components"]["schemas"]["ScoreRow"]["properties"]
+    language = re.compile(fields["language"]["pattern"])
+    longest = "-abcdefgh" * 3 + "-abcde"
+    pairs = map("".join, itertools.product(string.ascii_letters, repeat=2))
+    tags = [f"{pair}{longest}" for pair in pairs if language.fullmatch(pair)]
+
+    assert fields["language"]["maxLength"] == len(tags[0])
+    asked = [{**ROW, "language": tag} for tag in tags]
+    assert 200 == call(address, "/v1/score", rows(*asked))[0]
 
 
 @pytest.mark.parametrize(
