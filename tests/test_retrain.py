@@ -3,6 +3,7 @@
 import gc
 import html
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -129,7 +130,7 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     inbox = folder / "inbox"
     rows = fresh_rows(folder / "elsewhere", 80)
     first = released_version(store).tags["statement"]
-    drop(inbox, "new.jsonl", [row | {"language": "is"} for row in rows[60:76]])
+    drop(inbox, "new.jsonl", [row | {"language": "fr"} for row in rows[60:76]])
 
     held = retrain(settings=settings(inbox), store=store.uri)
 
@@ -137,7 +138,8 @@ def test_new_rows_end_in_a_promoted_model_or_in_a_reason(released, monkeypatch):
     command = held.partition("Say yes or no: ")[2].partition(", or eachprompt reject")[0]
     words = shlex.split(command.replace("NAME", "ann").replace("...", "we sell there now"))
     assert ["eachprompt", "approve", "new.jsonl", "--inbox", str(inbox)] == words[:5]
-    assert command in html.unescape(Path(held.rpartition(" ")[2]).read_text())
+    page = Path(held.rpartition(" ")[2]).read_text()
+    assert command in html.unescape(re.sub("<[^>]+>", "", page))
     (inbox / "new.jsonl").rename(inbox / "renamed.jsonl")
     drop(inbox, "monday.jsonl", [*rows[:40], {"domain": "maths"}])
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store.tracking_uri)
