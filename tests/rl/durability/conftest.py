@@ -59,17 +59,19 @@ def phase(store, tiny_moe, problems, settings):
     return run
 
 
+TRAINED_ON = "reward/mean"
+
+
 @pytest.fixture
 def spooled(store):
-    """Steps whose metrics wait for MLflow."""
+    """Steps of which a metric waits for MLflow, once for each time that it was logged."""
 
-    def read() -> list[int]:
+    def read(metric: str = TRAINED_ON) -> list[int]:
         lines = [
             json.loads(line)
             for path in Path(store.uri, "spool").glob("*.jsonl")
             for line in path.read_text().splitlines()
         ]
-        # What a step trained on; its accepted tokens per second follow once its time is known.
-        return [event["step"] for event in lines if "reward/mean" in event.get("values", ())]
+        return [event["step"] for event in lines if metric in event.get("values", ())]
 
     return read
