@@ -162,12 +162,14 @@ def test_changes_are_of_what_is_taught_and_keep_what_is_held_out(collected, chan
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_default_learns_to_judge_beyond_any_one_label_and_inverts_less_than_the_head(tmp_path):
-    """Both by intervals over tasks; how far beyond is of this base and these comparisons."""
+    """Both by intervals over tasks."""
     found = judge(files=[], base_model="", settings=presets.JUDGE, store=str(tmp_path / "runs"))
 
     report = report_in(found.report.uri)
     inversion = next(one for one in report.measures if one.name == "advantage inversion")
-    assert report.above_majority.low > 0
+    # Taught labels alone it reached 0.10, and 0.09 with a tenth of them wrong: lower ends of its
+    # accuracy in docs/evidence/judge.json, above the third that one label has.
+    assert report.above_majority.low > 0.12
     assert inversion.difference.high < 0
     # The tiny model repeats a word in one or two of a thousand replies, which are cut: wrong
     # verdicts above, and no verdict on a group. The rest it writes as it was taught.
