@@ -7,7 +7,7 @@ Source: self-consistency (arXiv 2203.11171). Answers are equal if their normal f
 from data_schemas.rows import Problem
 from data_schemas.verdicts import Verdict
 from tasks.gym.maths.locate import lenient
-from tasks.gym.maths.parse import normalised
+from tasks.gym.maths.normal_form import normalised
 from tasks.gym.protocol import answer_part
 
 MAX_READ = 4000

@@ -117,7 +117,7 @@ SIGNED_DOLLARS = {
     "C": "CAD",
     "MX": "MXN",
 }
-"""What stands before the sign of a dollar: NT$ 500. `parse` reads R$, which may be a ring."""
+"""What stands before the sign of a dollar: NT$ 500. `normal_form` reads R$, which may be a ring."""
 # "singapore dollars", "mexican pesos"
 _CODE_OF = {name: code.split()[0].casefold() for name, code in _CURRENCIES.items() if " " in name}
 _CODE_OF |= {"u.s. dollar": "usd", "american dollar": "usd", "new taiwan dollar": "twd"}

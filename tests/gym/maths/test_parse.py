@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.gym.maths.parse import normalised, parse, split
+from tasks.gym.maths.normal_form import normalised
+from tasks.gym.maths.parse import parse, split
 from tests.timing import timed
 
 
