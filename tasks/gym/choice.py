@@ -46,6 +46,7 @@ from tasks.gym.options.rejections import (
     is_hedged,
 )
 from tasks.gym.options.selections import select, unselected
+from tasks.gym.options.spellings import respell
 from tasks.gym.protocol import Gold, verify_answer
 
 # "a and c are right"
@@ -127,7 +128,7 @@ def _check_unread(language: str, gold: MultipleChoice, answer: str) -> Verdict:
 def _check(gold: MultipleChoice, answer: str) -> Verdict:
     options = [frozenset(map(fold, option)) for option in (gold.correct, *gold.others)]
     text, unclear = divide_letters(without_container(answer), options)
-    stated = plain(text)
+    stated = respell(plain(text), options)
     text = select(stated, options)
     denying = deny_false_options(text)
     regions, announced = assertions(denying, options)

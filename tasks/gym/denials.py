@@ -118,7 +118,12 @@ _WRONG = {
     "it": "sbagliato sbagliata sbagliati sbagliate errato errata errati errate falso falsa falsi",
     "vi": "sai",
 }
-_WRONG_PHRASES = {"en": "ruled out", "es": "está(?:n)? mal", "de": "stimmt nicht"}
+_WRONG_PHRASES = {
+    "en": "ruled out|not as (?:good|likely|suitable|appropriate|accurate|plausible|strong) as|"
+    "(?:worse|weaker|less (?:good|likely|suitable|appropriate|accurate|plausible)) than",
+    "es": "está(?:n)? mal",
+    "de": "stimmt nicht",
+}
 _HEDGES = (
     "maybe perhaps possibly might may could unsure uncertain either mungkin barangkali talvez "
     "possivelmente quizás quizá posiblemente podría pourrait vielleicht möglicherweise forse"

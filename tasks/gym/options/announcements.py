@@ -13,13 +13,13 @@ _ANNOUNCES = "|".join((*PHRASES, *(language.announces() for language in LANGUAGE
 # How announcements begin. Tried at every place of a text, and the branches of all languages only
 # where it matches: `re` passes over an alternative that begins with another letter at once.
 _BEGINS_MARKER = (
-    r"####|\\box|a(?:ccu|dec|deq|lte|ns|ntw|ppr|usw| gaba| resp)|b(?:ena|est|etu|on)|"
-    r"c(?:ert|ho[io]|hín|họn|orr|âu)|e(?:le|li|sat|sco|u )|f(?:ina|itt)|g(?:aba|ius)|"
-    r"i(?:[ ']|ch |o )|j(?:awa|e |ust|wb)|k(?:ami|asa|ita|orr)|l(?:et[rt]|ike|ựa)|"
+    r"####|\\box|a(?:ccu|dec|deq|lte|ns|ntw|ppr|usw| gaba| resp)|b(?:ena|est|etu|on|y )|"
+    r"c(?:ert|ho[io]|hín|họn|on|orr|âu)|e(?:le|li|sat|sco|u )|f(?:ina|itt)|g(?:aba|ius)|"
+    r"i(?:[ ']|ch |o )|j(?:awa|e |ust|wb)|k(?:ami|asa|ita|orr)|l(?:eft|et[rt]|ike|ựa)|"
     r"m(?:arc|eil|ejo|elh|igl|y|ögl)|nous|o(?:ne|ps[iy]|pt|pç|pz|pc|ur)|"
-    r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:esp|ich|igh|isp|p?ta|épo)|"
-    r"s(?:ago|aya|ce|el|esu|olu|uit)|t(?:ama|epa|erb|he cho|rue|ốt)|verd|"
-    r"w(?:e[ ']|ahl|ast|ir )|y(?:ang|o )|đ(?:/?a|áp|úng)|[คเขตถทดฉผรไแ]|"
+    r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:ema|es[pu]|ich|igh|isp|p?ta|épo)|"
+    r"s(?:ago|aya|ce|el|esu|olu|uit)|t(?:ama|epa|erb|h(?:at|is) |he cho|rue|ốt)|verd|"
+    r"w(?:e[ ']|ahl|ast|hich|ir )|y(?:ang|o )|đ(?:/?a|áp|úng)|[คเขตถทดฉผรไแ]|"
     r"[答選选正最的應应故因所本只可【错錯不]|"
     # An option that is called false.
     r"(?<!\w)(?:a(?:lternativ|m wen|nother)|disc|e(?:limin|quivo|rrad|rrat|rrón|xclud)|"
@@ -46,7 +46,7 @@ HEADING = compile_folded(
 )
 _BEGINS_REVERSED = (
     r"'s| the|a(?:dal|ng )|b(?:ena|est|etu)|die |e(?:s |st)|fits|i(?:s |st |ala)|korr|là |"
-    r"m(?:eru|ust)|pali|rich|tepa|would|yang|[éè] | ?[คเถ]|[項项選选是為为唯正]"
+    r"m(?:eru|ust|ới )|pali|rich|tepa|would|yang|[éè] | ?[คเถ]|[項项選选是為为唯正]"
 )
 REVERSED = compile_folded(
     rf"(?=\s?(?:{_BEGINS_REVERSED}))\s?"
@@ -54,7 +54,7 @@ REVERSED = compile_folded(
 )
 """Follows the option: "B is the correct answer", B是正确的选项."""
 _IS_TRUE = re.compile(r"(?<!\w)true(?!\w)(?! (?:answer|option|choice|one))")
-_HYPOTHESIS = re.compile(
+HYPOTHESIS = re.compile(
     r"(?<!\w)(?:if|whether|suppose|assum\w+|unless|which|what|jika|kalau|andai\w*|bila|apakah|qual|cuál|"
     r"quelle|welche|quale|si (?:la|el)|se (?:a|la)|wenn|falls|ob|nếu|giả sử)(?!\w)|如果|"
     r"假[設设]|若|是否|哪|"
@@ -85,7 +85,7 @@ def find_announcements(text: str) -> Iterator[tuple[int, int, str]]:
     end = len(text.rstrip(punctuation + whitespace))
     last = next((place for place in reversed(range(end)) if fold(text[place])), -1)
     for marker in MARKER.finditer(text):
-        if marker.end() <= last and not _HYPOTHESIS.search(_clause(text, marker.start())):
+        if marker.end() <= last and not HYPOTHESIS.search(_clause(text, marker.start())):
             yield *marker.span(), ""
 
 
@@ -102,7 +102,8 @@ def find_announcements_behind(text: str, names: Collection[str]) -> Iterator[tup
         proves = len(name) == 1 and words == name and _IS_TRUE.search(marker[0])  # "g is true"
         if "would" in marker[0]:
             clause = SENTENCE.split(text[max(0, marker.start() - WINDOW) : marker.start()])[-1]
-        if name and not proves and not _HYPOTHESIS.search(clause):
+        is_asked = text[marker.end() : marker.end() + WINDOW].lstrip(" *_").startswith("?")
+        if name and not proves and not is_asked and not HYPOTHESIS.search(clause):
             yield *marker.span(), f"{beside}{name} |"
 
 

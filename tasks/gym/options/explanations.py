@@ -12,6 +12,8 @@ from string import ascii_lowercase
 
 from tasks.gym.denials import EVERY_LANGUAGE
 from tasks.gym.options.languages import (
+    ALSO,
+    ALSO_SPACELESS,
     CONCESSIONS,
     CONCESSIONS_SPACELESS,
     COPULA,
@@ -58,7 +60,7 @@ _CONNECTIVE = compile_folded(
 _TURN = compile_folded(
     r"(?<!\w)(?:wait|actually|sorry|correction|on (?:second thought|reflection)|hmm|maybe|perhaps|"
     r"alternatively|then again|change (?:my|the) (?:answer|mind|choice)|torn between|"
-    r"unsure|uncertain|not (?:\w+ )?(?:sure|certain)|ragu|tidak yakin|"
+    r"unsure|uncertain|or is it|not (?:\w+ )?(?:sure|certain)|ragu|tidak yakin|"
     r"không chắc|não tenho certeza|no estoy segur[oa]|"
     r"mungkin|maaf|sebenarnya|na verdade|desculpe?|en realidad|perdón|thực ra|xin lỗi|en fait|"
     r"eigentlich|entschuldigung|in realtà|scusa|có lẽ|talvez|quizás?|peut être|vielleicht|forse)"
@@ -82,7 +84,7 @@ _DENIAL = re.compile(
     rf"(?:not|n t) (?:correct|right|true)|(?:this|that|it|which) (?:is|was) (?:{FALSE})"
 )
 # "a is not wrong"
-_NOT_FALSE = re.compile(
+NOT_FALSE = re.compile(
     rf"(?:(?<!\w)(?:not|never|cannot)|n't|n t) (?:\w+ )?(?:{FALSE}|rule|exclude|eliminate|dismiss|"
     r"discard)(?!\w)"
 )
@@ -93,8 +95,7 @@ _LOOKS = compile_folded(
     rf"^(?:{CONCESSIONS}|{CONCESSIONS_SPACELESS})(?=.*?(?:(?<!\w)(?:seems?|looks?|appears?|sounds?|"
     r"terlihat|tampak|kelihatan|nampak|parece|parecer|có vẻ|trông|scheint|aussieht|semble|paraît|"
     r"sembra|mukhang)(?!\w)|ดูเหมือน|看似|看起[来來]))"
-    r"(?!.*(?<!\w)(?:too|also|equally|as well|just as|juga|também|también|cũng|auch|aussi|anche|"
-    r"rin)(?!\w))(?!.*(?:也|ก็|ด้วย))"
+    rf"(?!.*(?<!\w)(?:{ALSO})(?!\w))(?!.*(?:{ALSO_SPACELESS}))"
 )
 # "it is 25 c"
 _UNIT = re.compile(r"\d [a-z]$")
@@ -212,7 +213,7 @@ def _takes_back(clause: str, names: Collection[str], others: Sequence[str]) -> b
     is_name = any(ends_with(clause, name) for name in named if len(name) == 1)
     if is_list or is_name or clause in named or _offers_alternative(bordered, (*names, *others)):
         return True
-    if _NOT_FALSE.search(clause) or (_AFFIRMED.search(stated) and not NEGATED.search(stated)):
+    if NOT_FALSE.search(clause) or (_AFFIRMED.search(stated) and not NEGATED.search(stated)):
         return True
     wordings = (name for name in names if len(name) > 1)  # "a is blue" of an answer that is blue
     ends = any(

@@ -38,6 +38,10 @@ class _Language:
     """Announces without a noun: `I choose`."""
     owner: str = "(?!)"
     """Before the second noun, in place of an adjective: `my choice is`."""
+    tempts: str = "(?!)"
+    """A clause that says of option X that it misleads, and nothing else: `X is tempting`."""
+    seems: str = "(?!)"
+    """A clause that says of option X that it looks right: `X seems right`."""
 
     def announces(self) -> str:
         """Return the pattern of what stands before an option, also before one called false."""
@@ -59,7 +63,8 @@ LANGUAGES = (
         r"(?!\w)",
         option=r"(?<!\w)(?:option|choice|one|letter|selection)(?!\w)",
         good=r"(?<!\w)(?:correct|right|true|best|suitable|appropriate|likely|accurate|fitting|"
-        r"final)",
+        r"final|left|remaining|(?:that|which) (?:best |most closely )?"
+        r"(?:fits|works|matches|applies|remains|makes sense)(?: best)?)",
         false=r"(?<!\w)(?:wrong|incorrect|false|invalid|impossible|worst|poorest|weakest|"
         r"least \w+|second[- ]best|(?:un|in|im)(?:likely|suitable|fit|fitting|acceptable|accurate|"
         r"appropriate|proper|plausible)|excluded|eliminated|rejected|discarded|tempting|trap|"
@@ -70,6 +75,10 @@ LANGUAGES = (
         r"clearly|most|is|and",
         verb=r"is(?!\w|')|must be|should be|would be|will be|has to be|can only be|turns out to be|"
         r":|=",
+        tempts=r"X (?:is|was|may be|might be) (?:\w+ )?(?:tempting|attractive|appealing|misleading|"
+        r"plausible|distractor|decoy|trap|close)",
+        seems=r"X (?:(?:may|might|could|can) )?(?:seem|look|appear|sound)s?(?: to be)?(?: \w+)? "
+        r"(?:right|correct|plausible|tempting|good|attractive|reasonable)",
         is_good=r"(?:(?<!\w)(?:is|must be|would be)|'s) (?:the )?"
         r"(?:only |single |most |clearly |therefore |thus )*(?:"
         r"(?:correct|right|best|true|suitable|appropriate|accurate|likely)"
@@ -79,7 +88,12 @@ LANGUAGES = (
         r"(?<!\w)fits best(?!\w)|"
         r"(?<=[\w)*}]) the (?:only )?(?:right|correct|best) (?:answer|option|choice|one)"
         r"(?!\w)(?! (?:if|when))",
-        choose=rf"(?<!\w)choice:|(?<!\w)(?:ans\s?[.:=]|(?:final|correct|pick)\s?:){_LETTER}|"
+        choose=rf"(?<!\w)choice:|(?<!\w)(?:ans\s?[.:=]|(?:final|correct|pick|conclusion|verdict|"
+        rf"result|selected(?: option| answer| choice)?)\s?:){_LETTER}|"
+        rf"(?<!\w)by (?:the )?(?:process of )?elimination[,:]?"
+        rf"(?: it is| it's| we get| only)?{_LETTER}|"
+        r"(?<!\w)(?:this|that|which) leaves(?: us)?(?: with)?(?: only| just)?"
+        rf"(?: option| choice| answer)?{_LETTER}|"
         r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
         r"(?:choose|select|pick|opt for|go with)(?: the)?"
         r"(?: option| choice| answer| letter)?(?= )|"
@@ -92,6 +106,10 @@ LANGUAGES = (
         good="(?:yang )?(?:paling )?(?:benar|tepat|betul|sesuai)|terbaik",
         false=r"(?<!\w)(?:yang )?(?:paling )?(?:salah|keliru|terburuk|(?:tidak|kurang) \w+)",
         fill="akhir",
+        tempts="X (?:(?:memang|sangat|cukup) )?(?:menarik|menggoda|menjebak|mengecoh|menyesatkan|"
+        "menipu|mengelirukan)",
+        seems="X (?:terlihat|tampak|kelihatan|nampak|sepertinya|kedengaran|terdengar) "
+        "(?:benar|betul|tepat|menarik|masuk akal)",
         verb=rf"adalah|ialah|:|(?<=nya){_LETTER}",
         is_good=r"(?<!\w)(?:"
         r"(?:adalah|ialah|merupakan) (?:jawa[bp]an|pilihan|opsi)(?: yang)?(?: paling)?"
@@ -109,6 +127,8 @@ LANGUAGES = (
         false=r"(?<!\w)(?:pior|errad[ao]|incorret[ao]|fals[ao]|inadequad[ao]|"
         r"não (?:cert|corret|adequad)[ao]|menos \w+)",
         fill="a|final|mais",
+        tempts="X (?:é|está) (?:muito )?(?:tentador[ae]?|atraente|plausível|enganos[ao])",
+        seems="X (?:parece|pode parecer|soa) (?:cert|corret|plausível|tentador|bo)[ao]?",
         verb=r"é(?!\w)|:",
         is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?"
         r"(?:resposta|opção|alternativa|corret[ao]|cert[ao])(?!\w)(?! (?:se|quando))",
@@ -123,6 +143,8 @@ LANGUAGES = (
         false=r"(?<!\w)(?:peor|incorrecta|falsa|errónea|equivocada|inadecuada|"
         r"no (?:correcta|adecuada|verdadera)|menos \w+)",
         fill="la|el|final|más",
+        tempts="X es (?:muy )?(?:tentador[a]?|atractiv[ao]|plausible|engaños[ao])",
+        seems="X (?:parece|puede parecer) (?:correct[ao]|plausible|tentadora?|buen[ao])",
         verb=r"es(?!\w)|:",
         is_good=r"(?<!\w)(?:es|está) (?:la )?(?:única )?(?:mejor )?"
         r"(?:respuesta|opción|alternativa|correct[ao]|adecuada)(?!\w)(?! (?:si|cuando))",
@@ -137,6 +159,8 @@ LANGUAGES = (
         false=r"(?<!\w)(?:mauvaise?|pire|incorrecte?|fausse|faux|inexacte?|"
         r"non correcte?|moins \w+)",
         fill="la|le|finale",
+        tempts="X est (?:très )?(?:tentante?|plausible|attrayante?|trompeu(?:r|se))",
+        seems="X (?:semble|paraît|peut sembler) (?:correcte?|juste|plausible|bonne)",
         verb=r"est(?!\w)|:",
         is_good=r"(?<!\w)est (?:la |le |l')?(?:seule )?(?:bonne |meilleure )?"
         r"(?:réponse|option|correcte?|juste)(?!\w)(?! (?:si|quand))",
@@ -150,6 +174,8 @@ LANGUAGES = (
         false=r"(?<!\w)(?:falsche|schlechteste|unwahrscheinlichste|"
         r"(?:nicht |am wenigsten |un|in)(?:richtige|korrekte|passende))",
         fill="die|endgültige|finale",
+        tempts="X ist (?:sehr )?(?:verlockend|plausibel|irreführend|verführerisch)",
+        seems="X (?:scheint|wirkt|klingt|sieht) (?:richtig|korrekt|plausibel|verlockend)(?: aus)?",
         verb=r"ist(?!\w)|lautet|:",
         is_good=r"(?<!\w)(?:ist )?(?:die )?(?:richtige |korrekte |beste )(?:antwort|option|wahl)"
         r"(?!\w)|"
@@ -163,6 +189,8 @@ LANGUAGES = (
         false=r"(?<!\w)(?:sbagliata|errata|falsa|scorretta|inesatta|peggiore|"
         r"non (?:giusta|corretta|esatta)|meno \w+)",
         fill="la|finale",
+        tempts="X è (?:molto )?(?:allettante|plausibile|ingannevole)",
+        seems="X (?:sembra|pare) (?:giusta|corretta|esatta|plausibile|allettante)",
         verb=r"è(?!\w)|:",
         is_good=r"(?<!\w)è (?:la |l')?(?:unica )?(?:migliore )?"
         r"(?:risposta|opzione|scelta|corretta|giusta|esatta)(?!\w)(?! (?:se|quando))",
@@ -175,11 +203,13 @@ LANGUAGES = (
         good="đúng|chính xác|phù hợp|tốt nhất",
         false=r"(?<!\w)(?:sai|kém|tệ nhất|ít phù hợp|không (?:đúng|chính xác|phù hợp))",
         fill="cuối cùng|nhất",
+        tempts="X (?:rất |khá )?(?:hấp dẫn|dễ gây nhầm lẫn|dễ nhầm)|X là (?:một )?(?:cái )?bẫy",
+        seems="X (?:có vẻ|trông|nghe)(?: có vẻ)?(?: rất)? (?:đúng|hợp lý|hấp dẫn|chính xác)",
         verb=r"là(?!\w)|:",
         is_good=r"(?<!\w)là (?:"
         r"(?:đáp án|câu trả lời|lựa chọn|phương án)(?: đúng| chính xác| tốt nhất)*|đúng|"
         r"chính xác"
-        r")(?!\w)(?! (?:nếu|khi))",
+        r")(?!\w)(?! (?:nếu|khi))|(?<!\w)mới (?:là )?(?:đáp án|đúng)(?!\w)",
         choose=rf"(?<!\w)đ/?a\s?:{_LETTER}|"
         rf"(?<!\w)(?<!lựa )(?<!không )(?:chọn)(?: đáp án| phương án| câu)?{_LETTER}",
     ),
@@ -189,6 +219,8 @@ LANGUAGES = (
         good="(?:ที่)?(?:ถูกต้อง|ถูก|ดี)(?:ที่สุด)?",
         false="(?:ที่)?(?:ผิด|ไม่(?:ถูกต้อง|ถูก|ดี)|แย่)(?:ที่สุด)?",
         fill="สุดท้าย|ของข้อนี้",
+        tempts="X ?(?:ดู)?(?:น่าสนใจ|น่าดึงดูด|เป็นตัวลวง|ลวง)",
+        seems="X ?(?:ดู(?:เหมือน)?|ฟังดู)(?:จะ)? ?(?:ถูก(?:ต้อง)?|น่าสนใจ|สมเหตุสมผล)",
         verb="คือ|:",
         is_good="(?:คือ|เป็น)คำตอบ(?:ที่ถูก(?:ต้อง)?)?|(?<=[a-z)*_]) ?(?:เป็นข้อที่)?ถูกต้อง(?:ที่สุด)?",
         choose=rf"(?:ฉัน|ผม|เรา|ดิฉัน)?(?:ขอ)?(?<!ตัว)(?<!ไม่)(?:เลือก|ตอบ|เฉลย)(?:ข้อ|ตัวเลือก)?{_LETTER}",
@@ -199,8 +231,11 @@ LANGUAGES = (
         good="tama(?:ng)?|wasto(?:ng)?|pinakaangkop|pinakamainam",
         false=r"(?<!\w)(?:(?:na )?mali(?:ng)?|(?:na )?hindi (?:tama|wasto)(?:ng)?|pinakamasama)",
         fill="ang|na|ay",
+        tempts="(?:nakakatukso|nakakaakit|nakakalito) ang X",
+        seems="(?:mukhang|parang) (?:tama|wasto) ang X",
         verb=r"ay(?!\w)|:",
-        is_good=r"(?<!\w)ang (?:tama(?:ng)?|wasto(?:ng)?)(?: na)? (?:sagot|kasagutan|opsyon)(?!\w)",
+        is_good=r"(?<!\w)ang (?:tama(?:ng)?|wasto(?:ng)?)"
+        r"(?:(?: na)? (?:sagot|kasagutan|opsyon))?(?!\w)",
         choose=r"(?<!\w)(?:pinipili|pipiliin) (?:ko|namin)(?: ang)?(?: letra| opsyon)?",
     ),
     _Language(  # Chinese
@@ -208,6 +243,8 @@ LANGUAGES = (
         option="[選选](?:[項项]|[擇择])|(?<=正[确確]|[错錯][误誤])的(?=是|為|为|:)",
         good="正[確确]|最[終终佳好]|最合[適适]|最[優优]|的",
         false="(?:[错錯][误誤]|不(?:正[確确]|恰[當当]|合[適适])|最[差坏壞])的?",
+        tempts="X(?:选项|選項|项|項)?(?:很|颇|頗|有|具有?|最)*(?:迷惑性?|诱人|誘人|干扰项|干擾項)",
+        seems="X(?:选项|選項|项|項)?(?:看似|看起[来來]|似乎|好像|乍看)(?:是|很)?(?:正[確确]|[对對]|合理)的?",
         verb=r"(?:應該?|应该?|应当|就)?(?:是|為|为|:|選擇?|选择?)(?:[選选][項项])?",
         is_good="(?:[項项]|[選选][項项])?(?:(?:是|為|为)?(?:唯一)?正[確确]的?|是最(?:合[適适]|[適适]合|好|佳|恰[當当]|"
         "優|优)的)(?:[選选][項项]|答案)?(?!的?[嗎吗])",
@@ -233,6 +270,10 @@ CONCESSIONS = (
     "tandis que|alors que|während|obwohl|wobei|obgleich|mentre|anche se|sebbene|benché|habang|"
     "samantalang|bagaman|kahit"
 )
+BUT = "but|yet|however|tetapi|tapi|namun|mas|porém|pero|mais|aber|ma|però|nhưng|ngunit"
+BUT_SPACELESS = "แต่|但是?|不[过過]|而|然而|可是"
+ALSO = "too|also|equally|as well|just as|juga|também|también|cũng|auch|aussi|anche|rin|din"
+ALSO_SPACELESS = "也|ก็|ด้วย"
 CONCESSIONS_SPACELESS = "ในขณะที่|ขณะที่|แม้ว่า|แม้|ส่วน|ทั้งที่|[虽雖]然|尽管|儘管"
 # "because a is red", "while a is red", behind the option in its clause
 REASON = compile_folded(

@@ -57,7 +57,7 @@ def divide_letters(text: str, options: Sequence[Collection[str]]) -> tuple[str, 
         following = text[found.end() : found.end() + WINDOW]
         sentence = SENTENCE.split(following.lstrip("\n"), maxsplit=1)[0]
         clause = fold(CLAUSE_END.split(sentence, maxsplit=1)[0])
-        if _ARTICLE_OF_OPTION.match(following) or _names_wording(clause, names):
+        if _ARTICLE_OF_OPTION.match(following) or _names_wording(f"{letter} {clause}", names):
             continue
         is_article, is_unclear = _is_article(marker[0], found["letter"], following)
         if is_unclear or (is_article and text.islower() and not _LETTER_BEHIND.match(following)):

@@ -21,7 +21,8 @@ ARTICLES = frozenset("ao")
 # After "i", "o" and "y" one may stand that is a word: "i could", Spanish "y podría".
 _POSSIBLE = (
     r"(?<=(?<!\w)[aeu]) (?:could|might|may|would|should|can(?= (?:also|be|work|fit|apply|equally))|"
-    r"must(?= be)|will(?= (?:be|do|work|also))|also|works|fits|seems|applies)(?!\w)"
+    r"must(?= be)|will(?= (?:be|do|work|also))|also|works|fits|seems|looks|appears|"
+    r"sounds|applies)(?!\w)"
     r"(?! (?:\w+ )?(?:seem|look|appear|sound)(?!\w))|"
     r"(?<=(?<!\w)a) (?:bisa|boleh|dapat|mungkin|barangkali|có (?:thể|lẽ)|pode(?:ria)?|poss[ao]|"
     r"talvez|podría|puede|pueda|quizás?|peut|pourrait|puisse|könnte|kann|auch|può|potrebbe|"
@@ -80,7 +81,11 @@ BORDER = re.compile(
     r"(?<=[0-9a-z])(?=[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff])"
 )
 """Between scripts with and without spaces: `选B` is two words."""
-_NO_WORD = rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{AND})(?!\w)|{_ALSO}|{_BOTH}|{_POSSIBLE})"
+# "a o b", Spanish or Filipino
+_OR_LETTER = rf" (?:{OR}) [a-z](?= ?[|?]| ?$)"
+_NO_WORD = (
+    rf"(?= ?[|?]| ?$| (?:{_AFTER_LETTER}|&|{AND})(?!\w)|{_ALSO}|{_BOTH}|{_OR_LETTER}|{_POSSIBLE})"
+)
 _LETTERS = "".join(sorted(WORD_LETTERS))
 _NAMING = re.compile(
     rf"(?:\A|(?<=\| )|(?={_CONTRAST})){LEAD}"

@@ -38,7 +38,7 @@ _REMAINDER = compile_folded(
     r"phương án) )*"
     rf"(?P<eliminated>{_LETTER_LIST})[,.;]? "
     r"(?:so|hence|thus|therefore|"
-    r"we are left with|we have|this leaves|that leaves|leaves|leaving|only|"
+    r"we are left with|we have|we get|this leaves|that leaves|leaves|leaving|only|"
     r"(?:só |solo |sólo )?(?:resta|sobra|fica|queda)|"
     r"(?:maka |yang )?(?:tersisa|tinggal|sisanya)|(?:thì |ta )?(?:chỉ )?còn(?: lại)?)"
     r"(?: (?:us with|only|just|option|apenas|só|solo|sólo|a|la|hanya|adalah|opsi|pilihan|opção|"
@@ -81,7 +81,7 @@ _STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
 _DASHED = re.compile(r"(?<!\w)([a-z]\)?)\s+[-\u2013\u2014]\s(?=\s*[^\W\d_]{2})")
 """A dash behind an option ends its clause, `B - not A`; in `a - b` it is a minus sign."""
 COMMAS = re.compile(
-    rf"(?<!\w)([a-z]\)?),(?= ?(?:(?:{AND}|{OR}) )?[a-z]\)?"
+    rf"(?<!\w)([a-z]\)?), ?(?=(?:(?:{AND}|{OR}) )?[a-z]\)?"
     rf"(?:,| (?:{AND}|{OR}|are|aren't|do|don't|can|can't|cannot|salah|đều|são|"
     r"estão|son|sont|sind)(?!\w)|[都均皆]))"
 )

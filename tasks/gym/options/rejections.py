@@ -25,6 +25,17 @@ _MAY_BE = compile_folded(
     r" ?(?:อาจ|可能|也[许許]|或[许許]|大概)"
 )
 """Behind an option: it is a guess, `b may be right`."""
+# "is b right?"
+_ASKED_BEFORE = re.compile(
+    r"(?:^|\| )(?:is|could|would|should|can|might|apakah|liệu|será)(?: it| that| option)* $"
+)
+_ASKED_AFTER = re.compile(r"[^|?]*\?")
+# "all of the above except b"
+_EXCEPTED = compile_folded(
+    r" (?:\| )?(?:except|excluding|besides|other than|but not|apart from|kecuali|selain|exceto|"
+    r"exceptuando|excepto|salvo|menos|sauf|außer|tranne|eccetto|ngoại trừ|trừ|maliban sa)(?!\w)|"
+    r" ?(?:\| )?(?:ยกเว้น|除了|除)"
+)
 _IS_FALSE = re.compile(rf"(?<!\w)(?:{FALSE})(?!\w)")
 
 
@@ -109,5 +120,9 @@ def is_hedged(text: str, span: Span, *, asks: bool) -> bool:
     before, after = context_of(text, span)
     if asks:
         after = after.lstrip(" ?|")
+    if span[1] - span[0] > 1 and _EXCEPTED.match(after):
+        return True
+    if _ASKED_BEFORE.search(before) and _ASKED_AFTER.match(after):
+        return True
     hedged = HEDGED_BEFORE.search(before) or HEDGED_AFTER.match(after) or OR_BEFORE.search(before)
     return bool(hedged or _MAY_BE.match(after))

@@ -5,9 +5,23 @@ that calls none or several of them right states so many answers.
 """
 
 # ruff: noqa: RUF001 - other scripts
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
-from tasks.gym.options.languages import FALSE, compile_folded
+from tasks.gym.denials import WINDOW
+from tasks.gym.options.announcements import HYPOTHESIS
+from tasks.gym.options.explanations import NOT_FALSE
+from tasks.gym.options.languages import (
+    ALSO,
+    ALSO_SPACELESS,
+    AND,
+    BUT,
+    BUT_SPACELESS,
+    FALSE,
+    LANGUAGES,
+    OR,
+    compile_folded,
+)
 
 _YES = (
     "yes|true|right|correct|ya|benar|betul|tepat|sim|cert[ao]|corret[ao]|verdadeir[ao]|sí|si|"
@@ -22,9 +36,12 @@ _NO = (
 _HEAD = (
     r"[\s*(\-•|]{0,6}(?:(?:option|opsi|pilihan|opção|opción|choice|ข้อ|[選选][項项]) )?"
     r"(?<![^\W_])(?P<letter>[a-z])"
-    r"(?:\)\s|[)*.]{0,3}\s?(?:[:|=→\u2013\u2014-]|(?:is|é|es|est|ist|è)(?= )))"
+    r"(?:\)\s|[)*.]{0,3}\s?(?:[:|=→\u2013\u2014-]|(?:is|é|es|est|ist|è)(?= )|(?=[✓✔✅☑✗✘❌×])|"
+    r"(?<=\.) (?=(?:yes|no|true|false|right|wrong|correct|incorrect)[.;\n])))"
 )
 # "a: no", "(b) - yes, it is blue.", "c is wrong"
+# "a. false.", as in a list of three options or more; two may be the options themselves
+_DOTTED = re.compile(r"[a-z]\. (?:yes|no|true|false|right|wrong|correct|incorrect)(?!\w)")
 _ITEM = compile_folded(
     rf"{_HEAD}[\s*]{{0,4}}(?:(?P<yes>{_YES})|{_NO})(?!\w)\*{{0,2}}"
     r"(?:\s?[,(;\u2013\u2014-][^.。\n]{0,120}?)?[\s.,;。、|]*"
@@ -75,6 +92,45 @@ _OTHERWISE = tuple(
         r"(?:tama|wasto) ang LETTER",
     )
 )
+_LIST = rf"\(?[a-z]\)?(?!\w)(?:(?:, ?| |、|&)(?:(?:{AND}|at|{OR}) )?\(?[a-z]\)?(?!\w)){{0,8}}"
+# "none of a, c, d fit; b does", "neither a, c nor d; b"
+_NONE_OF = compile_folded(
+    rf"(?:\A|(?<=[.!\n])\s?)(?:none of|neither(?: of)?)(?: options?)? (?P<list>{_LIST})"
+    r"(?: (?:fits?|works?|applies|apply|is|are|does|do|seems?|makes?)(?: \w+)?)?"
+    r"(?:[;,.:] ?|\s[\u2013\u2014-]\s)(?:(?:but|so|only|thus|hence|therefore),? )?"
+    rf"{_LETTER}(?: (?:does|do|is|fits|works|applies))?{_END}"
+)
+# "a and c are red, so b" ends the text
+_CONCLUDING = compile_folded(
+    r"(?:\A|(?<=[\s,;.:]))(?:(?:so|thus|hence|therefore|jadi|maka|vậy|logo|portanto|então|entonces|"
+    r"donc|quindi|daher|kaya|so it is|so it's)[,:]?\s|(?:所以|因此)(?:是|就是)?\s?|ดังนั้น\s?)"
+    r"(?:(?:option|choice|opsi|pilihan|opção|opción|đáp án|phương án|ข้อ|[选選][项項])\s?)?"
+    r"\(?(?P<letter>[a-z])\)?[\s.!*。]*\Z"
+)
+_OPEN = compile_folded(
+    r"(?<!\w)(?:either|maybe|perhaps|torn|(?:un|not |n't )(?:sure|certain)|"
+    r"(?:cannot|can't) decide|guess|mungkin|talvez|quizás?|"
+    r"có thể|có lẽ|peut-être|vielleicht|forse|baka)(?!\w)|可能|也[许許]|อาจ"
+)
+"""Before a conclusion: it may be a guess."""
+_OPTION = (
+    r"[(*]{0,3}(?:(?:option|choice|opsi|pilihan|opção|opción|đáp án|phương án|ข้อ|[选選][项項]) ?)?"
+    r"\(?[a-z][)*]{0,3}(?![a-z0-9])"
+)
+_START = r"(?:\A|(?<=[.!\n。])\s?)"
+_TURN = rf",?\s?(?:(?:{BUT}) |(?:{BUT_SPACELESS}) ?)(?!so |neither |nor )"
+_NOT_ALSO = rf"(?![^.!\n。]{{0,{WINDOW}}}?(?:(?<!\w)(?:{ALSO})(?!\w)|{ALSO_SPACELESS}))"
+_TEMPTS, _SEEMS = (
+    "|".join(getattr(language, kind).replace("X", _OPTION) for language in LANGUAGES)
+    for kind in ("tempts", "seems")
+)
+# "a is tempting but", "a seems right, but": concedes something and asserts nothing
+_CONCEDED = compile_folded(rf"{_START}(?:{_TEMPTS}|{_SEEMS})(?!\w){_TURN}{_NOT_ALSO}")
+# "b is tempting"
+_TEMPTING = compile_folded(rf"{_START}(?:{_TEMPTS})(?!\w){_END}")
+_SEEMING = compile_folded(rf"{_START}(?:{_SEEMS})(?!\w){_END}")
+MAX_CONCEDED = 4
+"""Options that a text concedes something of; there is one question."""
 _NO_WORD = (
     r"(?:wait|hmm|oh|eh|ah|à)?\W{0,3}(?:no|nope|wait|sorry|tidak|bukan|maaf|não|non|nein|"
     r"không(?: phải)?|hindi|不[是对對]?|ไม่(?:ใช่)?)"
@@ -98,11 +154,43 @@ def select(text: str, options: Sequence[frozenset[str]]) -> str:
         right = (f"answer: {letter}" for letter, is_right in called.items() if is_right)
         return "\n".join((*right, rest))
     names = frozenset[str]().union(*options)
+    text = _without_concessions(text)
     for pattern in (_ONLY, *_OTHERWISE):
         text = pattern.sub(
             lambda one: f"\nanswer: {one['letter']}" if one["letter"] in names else one[0], text
         )
+    text = _NONE_OF.sub(
+        lambda one: one[0] if _names(one["letter"], one["list"]) else f"\nanswer: {one['letter']}",
+        text,
+    )
+    return _concluded(text, names)
+
+
+def _without_concessions(text: str) -> str:
+    """Leave out what is said of options that only tempt: `A is tempting but B is right`."""
+    for place in range(MAX_CONCEDED):
+        text, count = _CONCEDED.subn("", text)
+        if not count:
+            return (_SEEMING if place else _TEMPTING).sub("", _TEMPTING.sub("", text))
     return text
+
+
+def _concluded(text: str, names: Collection[str]) -> str:
+    """Announce the letter with which a text ends, `..., so B`, if nothing before speaks of it."""
+    end = _CONCLUDING.search(text, max(0, len(text) - WINDOW))
+    if end is None or end["letter"] not in names:
+        return text
+    before = text[max(0, end.start() - WINDOW) : end.start()]
+    if _names(end["letter"], before) or any(
+        pattern.search(before) for pattern in (HYPOTHESIS, NOT_FALSE, _OPEN)
+    ):
+        return text
+    # A sign before it, so that "a is wrong, so b" has no "wrong answer: b".
+    return f"{text[: end.start()].rstrip(' ,;:')}.\nanswer: {end['letter']}"
+
+
+def _names(letter: str, text: str) -> bool:
+    return re.search(rf"(?<![^\W\u0e00-\u9fff]){letter}(?![^\W\u0e00-\u9fff])", text) is not None
 
 
 def unselected(text: str, options: Sequence[frozenset[str]]) -> str:
@@ -132,6 +220,7 @@ def _called(text: str, options: Sequence[frozenset[str]]) -> tuple[dict[str, boo
         if letter not in names or called.setdefault(letter, is_right) is not is_right:
             return {}, text
         place = item.end()
-    if len(called) < MIN_ITEMS or any(_SAID.fullmatch(name) for name in names):
+    least = MIN_ITEMS + (_DOTTED.match(text) is not None)
+    if len(called) < least or any(_SAID.fullmatch(name) for name in names):
         return {}, text
     return called, text[place:]
