@@ -161,7 +161,7 @@ _CHANGE: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "es": (("pesos?|dólares|dólar", "centavos?", 100), ("euros?", "céntimos?", 100)),
     "tl": (("pesos?|piso", "sentimos?|centavos?", 100),),
     "th": (("บาท", "สตางค์", 100),),
-    "zh": (("元|块|塊|圓|圆", "角|毛", 10),),
+    "zh": (("角|毛", "分", 10), ("元|块|塊|圓|圆", "角|毛", 10), ("元|块|塊|圓|圆", "分", 100)),
 }
 """A currency, its small change, and how many of that make one: decimals of the currency."""
 _SMALLER: Mapping[str, tuple[tuple[str, str, int], ...]] = {

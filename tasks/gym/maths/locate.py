@@ -117,10 +117,13 @@ _LINE = re.compile(
     r"(?P<line>[^\n]+)$",
     re.IGNORECASE | re.MULTILINE,
 )
+# ":", "=>", "->"
+_ARROW = "[-=]{1,2}>|[→⇒⟹]"
 # "####", "A:", "The answer is", "Final answer:", "the answer to Mr. Lee's question is", "答案是".
 _MARK = re.compile(
     rf"####+|^[ \t>*_#]{{0,9}}A[ \t*_]{{0,5}}[:：]|"
-    rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:[:：=]|{_COPULA}(?![a-z'’]))|"
+    rf"(?<![\w/])(?:{_LABEL})[ \t*_]{{0,5}}(?:{_ARROW}|[:：=]|{_COPULA}(?![a-z'’]))|"
+    rf"^[ \t>*_#]{{0,9}}final[ \t]{{1,3}}answer[ \t*_]{{0,5}}\.(?=\s)|"
     rf"(?<!\w)answer\s{{1,3}}(?:to|for|of)\s(?:[^.\n]|\b(?:{'|'.join(_TITLES)})\.){{1,80}}?\sis(?!\w)|"
     rf"(?:答案|คำตอบ)(?:{_COPULA}|[:：])",
     re.IGNORECASE | re.MULTILINE,
@@ -231,7 +234,7 @@ def lenient(text: str, language: str) -> list[Place]:
             and nested.start() < MAX_GAP
         ):
             continue  # "Final Answer: The final answer is 5"
-        by_colon = mark[0].rstrip(" *_")[-1:] in (":", "：", "=", "#")
+        by_colon = mark[0].rstrip(" *_")[-1:] in ":：=#>→⇒⟹."
         lead = text[max(0, mark.start() - WINDOW) : mark.start()]
         if how == "sentence" and (
             denied_before(lead + mark[0], language)

@@ -73,6 +73,8 @@ _HAN = re.compile(
     rf"(?<![\d.])(?:百分之(?P<percent>{_HAN_NUMBER})|(?P<below>{_HAN_NUMBER})分之(?P<top>{_HAN_NUMBER})|"
     rf"(?P<half>一半|半(?=$|[个個]$))|(?P<whole>{_HAN_NUMBER})(?:[点點](?P<decimals>[{''.join(_HAN_DIGITS)}]+))?)"
 )
+# "2个半", "2个1/2", as the half at the end of a text is read before
+_AND_HALF = re.compile(r"(?<![\d.,/])(\d{1,9})[个個](?:半|1/2)")
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
 _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -102,9 +104,9 @@ _SPELLED = re.compile(
     r")?",
     re.IGNORECASE,
 )
-# "three dozen eggs", "a dozen", "half a dozen"
+# "three dozen eggs", "a dozen", "half a dozen", "two score"
 _DOZENS = re.compile(
-    rf"(?:(?P<half>half\s+a)|(?P<count>an?|{_BELOW_1000}))\s+dozen(?P<noun>\s+[a-z]{{2,}}s)?",
+    rf"(?:(?P<half>half\s+a)|(?P<count>an?|{_BELOW_1000}))\s+(?P<set>dozen|score)(?P<noun>\s+[a-z]{{2,}}s)?",
     re.IGNORECASE,
 )
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6}
@@ -282,7 +284,7 @@ def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(spelled_beside_digits(text, language), language)
     if primary(language) in ("zh", "ja"):
-        text = _HAN.sub(functools.partial(_chinese, language), text)
+        text = _AND_HALF.sub(r"\1.5", _HAN.sub(functools.partial(_chinese, language), text))
     if "," not in text and "." not in text and " " not in text and "'" not in text:
         return text
     if _NO_WHOLE.fullmatch(text):  # no group begins with a separator, so that it is a decimal
@@ -390,7 +392,7 @@ def _dozens(words: str, language: str) -> str:
     if match is None:
         return ""
     count = "0.5" if match["half"] else _below_1000(match["count"])
-    return f"{count} dozen{match['noun'] or ''}"
+    return f"{count} {match['set']}{match['noun'] or ''}"
 
 
 def _with_noun(words: str, language: str) -> str:

@@ -94,6 +94,14 @@ _OPENING = re.compile(
 )
 
 
+# "The values are 1, 2, and 3."
+_LISTED = re.compile(
+    r"[^\d\\$?!;,()]{1,80}?(?<!\w)(?:are|were|adalah|ialah|là|são|son|sont|sind|ay)(?::|\s(?:the\s)?)\s?"
+    r"(?P<list>(?:-?\d[\d./]*,\s){1,20}(?:-?\d[\d./]*,?\s)?"
+    rf"{_AND}\s-?\d[\d./]*)[.*\s]*"
+)
+
+
 def stated(phrase: str, language: str, *, leading: bool, by_colon: bool = False) -> tuple[str, ...]:
     """Return the values that a sentence states; none if it states no value.
 
@@ -122,6 +130,13 @@ def _stated(phrase: str, language: str, leading: bool, by_colon: bool) -> tuple[
     formula = re.fullmatch(_FORMULA, phrase.rstrip(" .。"), re.DOTALL) or _is_formula(phrase)
     if formula or _whole(parse(phrase, language)):
         return (phrase,)
+    listed = _LISTED.fullmatch(phrase)
+    if (
+        listed
+        and not HEDGES.search(phrase)
+        and not OPENS_RANGE.search(phrase[: listed.start("list")])
+    ):
+        return (listed["list"],)
     phrase = _with_money(phrase)
     *sides, right = _EQUALS.split(phrase)
     left = "=".join(sides)

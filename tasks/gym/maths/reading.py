@@ -18,7 +18,7 @@ from tasks.gym.maths.described import points_of
 from tasks.gym.maths.latex_terms import LatexTerm, renamed, symbols
 from tasks.gym.maths.matrices import has_matrices
 from tasks.gym.maths.parse import Answer, parse
-from tasks.gym.maths.times import time_of
+from tasks.gym.maths.times import names_half, time_of
 
 # "What percent of", "as a percentage", "百分之几"; not "a 20% discount" or "10 percent of it".
 _PERCENT = re.compile(
@@ -60,6 +60,10 @@ _LETTER_E = re.compile(
 # "1.5k", "$50k", "2K followers", "1.5M"; 1.500k is none
 _THOUSANDS = re.compile(
     r"(?P<before>[^\w.,]{0,4})(?P<whole>\d{1,6})(?:[.,](?P<decimals>\d{1,2}))?(?P<scale>[kKMB]|[mb]n)(?P<after>(?:[\s.].*)?)"
+)
+# "5P2", "P(5,2)"
+_PERMUTATIONS = re.compile(
+    r"(?<![\w.,\\])(?:P\((?P<of>\d{1,3}),\s?(?P<by>\d{1,3})\)|(?P<n>\d{1,3})P(?P<k>\d{1,3}))(?!\w)"
 )
 # "C(5,2)", "5C2", "C_5^2", "C^2_5", "3 and 1/2 cups"
 _NUMBERS_ONLY = (
@@ -294,6 +298,8 @@ class AnswerForm:
             text = _SIZE.sub(" * ", text)
         for pattern, by in _NUMBERS_ONLY:
             text = pattern.sub(by, text)
+        if "P" not in self.letters:
+            text = _PERMUTATIONS.sub(_permutations, text)
         match = _THOUSANDS.fullmatch(text)
         if match is None or not self.letters.isdisjoint({match["scale"], match["scale"].lower()}):
             return text
@@ -389,7 +395,13 @@ class AnswerForm:
             wants_ratio = self.ratio or gold.kind == "ratio"
             return answer if wants_ratio or not _is_time(answer) else replace(answer, kind="clock")
         time, half = time_of(answer.text, bare_hour=is_hour)
+        if time and not half and not answer.text.isdecimal() and self._is_of_24_hours(gold):
+            half = "am" if int(time.partition(":")[0]) < 12 else "pm"  # of the 24-hour clock
         return Answer("clock", time, unit=frozenset({half} - {""})) if time else answer
+
+    def _is_of_24_hours(self, gold: Answer) -> bool:
+        """Say whether 7:00 is in the morning, because only the gold has am or pm."""
+        return bool(self.words and time_of(gold.text)[1]) and not names_half(self.words)
 
     def _free(self, answer: Answer, gold: Answer) -> Answer:
         """Name the one unknown of an answer as the gold does, if the problem names neither.
@@ -470,6 +482,12 @@ class AnswerForm:
             text=f"{answer.text} per 100",
             term=LatexTerm("*", (answer.term, hundredth)),
         )
+
+
+def _permutations(match: re.Match[str]) -> str:
+    """Write the number of arrangements as a quotient of factorials."""
+    n, k = (int(number) for number in match.groups() if number)
+    return f"\\frac{{{n}!}}{{{n - k}!}}" if k <= n else match[0]
 
 
 def _is_time(answer: Answer) -> bool:

@@ -28,6 +28,28 @@ _IN_TEXT = re.compile(rf"(?<![\d.,:])(?:{_TIME.pattern})(?!\d|[A-Za-z]|:)", re.I
 _LAYOUT = re.compile(r"\\(?:text|mathrm)\s?\{|[{}$~\ue000]|\\[,;: ]")
 
 
+# "19 giờ 30 phút", "7点30分", which elsewhere are a duration in minutes
+_IN_TWO_UNITS = re.compile(
+    r"(?<![\d.,:])(\d{1,2})\s?(?:giờ|[時时点點])\s?([0-5]?\d)\s?(?:phút|分)(?![钟鐘])",
+    re.IGNORECASE,
+)
+_NAMES_HALF = re.compile(
+    rf"(?<![^\W\d_])(?:{_PART}|[ap]\.\s?m|morning|afternoon|evening|noon|\w*night)(?![a-z])|"
+    "上午|早上|下午|晚上|中午|凌晨|傍晚|เช้า|บ่าย|เย็น|เที่ยง|ทุ่ม|trưa",
+    re.IGNORECASE,
+)
+
+
+def times_in_digits(text: str) -> str:
+    """Write `19 giờ 30 phút` as 19:30."""
+    return _IN_TWO_UNITS.sub(lambda match: f"{match[1]}:{int(match[2]):02}", text)
+
+
+def names_half(text: str) -> bool:
+    """Say whether a text speaks of a part of the day, so that 7:00 may be in the evening."""
+    return _NAMES_HALF.search(text) is not None
+
+
 def time_in(sentence: str) -> str:
     """Return the one time in a sentence; '' without one, and with several."""
     found = (match[0] for match in _IN_TEXT.finditer(_DOTTED.sub(r"\1m", sentence)))

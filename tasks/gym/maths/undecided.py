@@ -5,13 +5,14 @@ which the task wants one of several (`insert signs so that ... holds`); things t
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
 letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3.1622...
 for √10; 6 for `xy = 6`, which may be the equation of a curve; a form that is not read and has the
-gold as one of its numbers, `3 -> 5`; and `$7m$` for 7. Of all but the first, what has another value
-is wrong.
+gold as one of its numbers, `3 -> 5`; `$7m$` for 7; 3 pairs for 3 or 6; 42:1 and `42...` for 42. Of
+all but the first, what has another value is wrong.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import permutations
 
 from tasks.gym.maths import units
@@ -37,12 +38,35 @@ _BETWEEN = re.compile(
 _IN_BRACES = re.compile(r"\{[^{}]*\}")
 _A_WORD = re.compile(r"(?<![\\A-Za-z])[^\W\d_]{2}")
 _BEFORE_UNIT = re.compile(r"(\d+(?:[.,]\d+)*)([gmshlLJNWVK])")
+_MAY_COUNT = {
+    word: (name, Fraction(number))
+    for name, (number, words) in {
+        "pair": (
+            "2",
+            "pair couple pasang pasangan đôi cặp คู่ par pare pareja dupla paire paar 对 對 双 雙",
+        ),
+        "score": ("20", "score"),
+        "quarter": ("1/4", "quarter"),
+        "jiao": ("1/10", "角 毛"),
+        "basis point": ("1/10000", "bps bp basi"),
+        "million": ("1/1000000", "ppm"),
+        "billion": ("1/1000000000", "ppb"),
+    }.items()
+    for word in words.split()
+}
+"""Nouns that make another number of the one before them, or name what is counted: 3 pairs of
+socks are 6 socks, 3 pairs that solve an equation are 3. In the singular of `units`: basi."""
+# "42..."; 0.333... is a fraction, and 0.1428... has the digits of a gold of four places
+_UNFINISHED = re.compile(r"(?<![\d.,])\d+\s?(?:\.{3,}|…|\\[lc]?dots(?![A-Za-z]))[\s$*)}.]*$")
 SENTENCE = "the gold is a sentence"
 DIGITS = "the answer has the first digits of the gold, and dots"
 YEAR = "the gold is the year of the date"
 DATE = "day and month of a date in digits may be changed"
 PRODUCT = "the gold is an equation, or what the problem calls a product"
 EXCLAMATION = "the answer ends in !, which is a factorial or ends its sentence"
+COUNTED = "the answer counts things of which each may be several, or a part"
+RATIO = "the answer is a ratio, and the problem speaks of none"
+UNFINISHED = "the answer ends in dots, behind which it may go on"
 PART = "the gold is one number of a form that is not read"
 LETTER = "the gold is the number before a letter, which is a factor or a unit"
 IDENTITY = "the gold is an identity, of which a task has several"
@@ -90,6 +114,34 @@ def is_exclaimed(gold: Answer, other: Answer) -> bool:
     if other.term is None or text == other.text:
         return False
     return same(gold, replace(other, text=text, term=parse_term(text))) is True
+
+
+def is_open_count(gold: Answer, other: Answer, question: str) -> bool:
+    """Say whether the gold is 3 and the answer 3 pairs, of which the problem does not speak, or 6.
+
+    A word that the gold has, too, means in the answer what it means in the gold.
+    """
+    found = [_MAY_COUNT[word] for word in other.unit - gold.unit if word in _MAY_COUNT]
+    if other.kind != "value" or other.term is None or len(found) != 1:
+        return False
+    ((name, number),) = found
+    bare = replace(other, unit=frozenset[str](), text="answer")
+    words = [word for word, (meant, _) in _MAY_COUNT.items() if meant == name]
+    if same(gold, bare):
+        return not any(word in question.casefold() for word in words)
+    factor = LatexTerm("num", value=number)
+    return same(gold, replace(bare, term=LatexTerm("*", (other.term, factor)))) is True
+
+
+def is_open_ratio(gold: Answer, other: Answer) -> bool:
+    """Say whether the gold is 42 and the answer 42:1, a ratio that is as large."""
+    value = rational(gold.term) if gold.kind == "value" else None
+    return other.kind == "ratio" and value is not None and value.denominator == 1
+
+
+def is_unfinished(text: str) -> bool:
+    """Say whether a text ends in an integer and dots: `42...`."""
+    return _UNFINISHED.search(text) is not None
 
 
 def _is_sentence(gold: Answer) -> bool:

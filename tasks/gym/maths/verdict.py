@@ -26,13 +26,19 @@ from tasks.gym.maths.parse import Answer, parse
 from tasks.gym.maths.quantities import is_another, is_unit, without_unit
 from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
-from tasks.gym.maths.times import time_in
+from tasks.gym.maths.times import time_in, times_in_digits
 from tasks.gym.maths.undecided import (
+    COUNTED,
     DIGITS,
     EXCLAMATION,
     PRODUCT,
+    RATIO,
+    UNFINISHED,
     is_exclaimed,
+    is_open_count,
     is_open_product,
+    is_open_ratio,
+    is_unfinished,
     undecided,
 )
 from tasks.gym.maths.words import HEDGES
@@ -63,6 +69,12 @@ _WORK = re.compile(
     r"\\(?:i*int|sum|prod|lim|oint|(?:d|t)?frac\s*\{\s*(?:\\partial|d)\s*\}\s*\{\s*(?:\\partial|d))(?![A-Za-z])"
 )
 """Work that an answer leaves to its reader; it is one only where the gold leaves it too."""
+# "<thinking>4</thinking>": a thought under a name that no chat template has
+_THOUGHT = re.compile(
+    r"\A\s*<(?P<tag>thinking|thoughts?|reasoning|scratchpad|reflection)>(?:(?!</?(?P=tag)>).)*+</(?P=tag)>"
+    r"(?!.*</?(?P=tag)>)(?=\s*\S)",
+    re.DOTALL,
+)
 Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
 """Maps a text and its language to the places that state an answer."""
 
@@ -119,10 +131,12 @@ class _Comparison:
 def _check(
     language: str, locate: Locate, form: AnswerForm, response: str, gold: FinalAnswer, answer: str
 ) -> Verdict:
-    answer = form.plain(without_container(visible(answer)), gold.value)
+    answer = form.plain(without_container(visible(_THOUGHT.sub("", answer))), gold.value)
     gold = gold.model_copy(update={"value": form.plain(gold.value, gold.value)})
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     ours = form.read(whole, whole)
+    if ours.kind == "clock":
+        answer = times_in_digits(answer)
     places = list(locate(answer, language))
     if gold.unit:
         numbers = [without_unit(place.text, gold.unit) for place in places]
@@ -210,6 +224,8 @@ def _compared(
             one, theirs = alone, bare
         if one.how not in (ANOTHER_EVENT, ECHO):
             one = _settled(ours, theirs, form, place, one)
+        if one.equal and place.text != gold and _is_number(whole) and is_unfinished(place.text):
+            one = _Comparison(None, UNFINISHED)
         results.append((place, theirs))
         comparisons.append(one)
     return results, comparisons
@@ -222,8 +238,12 @@ def _settled(
     stated = [(answer.name, answer.text) for answer in (ours, theirs)]
     if stated[0] != stated[1] and (form.matrices or matrices.has_matrices(ours.text)):
         one = _with_matrices(ours, theirs, one)
+    if is_open_count(ours, theirs, form.words):
+        return _Comparison(None, COUNTED)
     if one.equal and is_open_product(ours, theirs, form.words):
         return _Comparison(None, PRODUCT)
+    if one.equal and not form.ratio and is_open_ratio(ours, theirs):
+        return _Comparison(None, RATIO)
     if one.equal is not False:
         return one
     why = DIGITS if is_cut_off(ours, theirs, place.text) else undecided(ours, theirs, form.words)

@@ -1,0 +1,124 @@
+"""Answers as people write them, each beside a neighbour that states something else."""
+
+# ruff: noqa: RUF001 - signs that people type
+from data_schemas.rollouts import ScoreRow
+from tasks.gym.table import score_batch
+from tests.tables import for_each
+
+FIND = "Find it."
+
+
+def score(gold: str, response: str, question: str = FIND, language: str = "en") -> float | None:
+    row = ScoreRow(
+        verifier="final_answer",
+        answer={"value": gold},
+        response=response,
+        prompt=question,
+        language=language,
+    )
+    (verdict,) = score_batch([row.problem(0)], [response])
+    return verdict.score
+
+
+@for_each(
+    ("gold", "response", "question", "right"),
+    [
+        ("3", "3 pairs", FIND, None),
+        ("6", "3 pairs", FIND, None),
+        ("3", "3 pairs", "How many pairs of socks are there?", 1.0),
+        ("12", "3 pairs", FIND, 0.0),
+        ("3", r"\boxed{3 \text{ quarters}}", FIND, None),
+        ("0.75", "3 quarters", FIND, None),
+        ("3", "3 quarters", "How many quarters does he have?", 1.0),
+        ("4", "3 quarters", FIND, 0.0),
+        ("3", "3 score", FIND, None),
+        ("60", "three score", FIND, None),
+        ("40", "3 score", FIND, 0.0),
+        ("3", "3 bps", FIND, None),
+        ("0.0003", "3 basis points", FIND, None),
+        ("0.03", "3 bps", FIND, 0.0),
+        ("3 pairs", "3 pairs", FIND, 1.0),
+        ("42", "42:1", FIND, None),
+        ("42", "42:1", "What is the ratio of boys to girls?", 1.0),
+        ("42", "41:1", FIND, 0.0),
+        ("1/4", "1:4", FIND, 1.0),
+        ("42", "42...", FIND, None),
+        ("42", "41...", FIND, 0.0),
+        ("42", "42.", FIND, 1.0),
+        ("1/3", "0.333...", FIND, 1.0),
+        ("3", "3 and a bit", FIND, 0.0),
+        ("3", r"\boxed{3 \text{ and change}}", FIND, 0.0),
+        ("3", "3 and a smile", FIND, 1.0),
+    ],
+)
+def test_a_noun_that_may_multiply_and_a_value_that_may_go_on_are_left_open(
+    gold: str, response: str, question: str, right: float | None
+) -> None:
+    assert right == score(gold, response, question)
+
+
+@for_each(
+    ("gold", "response", "question", "right"),
+    [
+        ("7:00 PM", "7:00", "When does it end?", 0.0),
+        ("7:00 AM", "7:00", "When does it end?", 1.0),
+        ("7:00 PM", "7:00", "It begins at 5 p.m. When does it end?", 1.0),
+        ("7:00 PM", "7:00", "When is dinner this evening?", 1.0),
+        ("7:00 PM", "8:00", "When is dinner this evening?", 0.0),
+        ("12:30 PM", "12:30", "When does it end?", 1.0),
+        ("12:30 AM", "12:30", "When does it end?", 0.0),
+        ("7:00 PM", "19:00", "When does it end?", 1.0),
+    ],
+)
+def test_a_time_has_a_half_of_the_day_only_from_the_problem(
+    gold: str, response: str, question: str, right: float
+) -> None:
+    assert right == score(gold, response, question)
+
+
+@for_each(
+    ("language", "gold", "response", "right"),
+    [
+        ("vi", "19:30", "19 giờ 30 phút", 1.0),
+        ("vi", "19:30", "Tàu đến lúc 19 giờ 30 phút.", 1.0),
+        ("vi", "19:30", "19 giờ 20 phút", 0.0),
+        ("vi", "1170", "19 giờ 30 phút", 1.0),
+        ("zh", "19:30", "19时30分", 1.0),
+        ("zh", "5.5", "5元5角", 1.0),
+        ("zh", "5.55", "5元5角5分", 1.0),
+        ("zh", "5.05", "5元5分", 1.0),
+        ("zh", "5.5", "5元5分", 0.0),
+        ("zh", "5", "5角5分", 0.0),
+        ("zh", "0.55", "5角5分", None),
+        ("zh", "2.5", "两个半", 1.0),
+        ("zh", "2.5", "2个半小时", 1.0),
+        ("zh", "2", "两个半", 0.0),
+        ("en", "20", r"\boxed{P(5,2)}", 1.0),
+        ("en", "60", r"\boxed{5P3}", 1.0),
+        ("en", "10", r"\boxed{P(5,2)}", 0.0),
+        ("en", "5", "*5* apples", 1.0),
+        ("en", "30", "2*5*3", 1.0),
+        ("en", "5", "2*5*3", 0.0),
+        ("en", "1, 2, 3", "The values are 1, 2, and 3.", 1.0),
+        ("en", "3", "The values are 1, 2, and 3.", 0.0),
+        ("en", "1, 2, 3", "The values are not 1, 2, and 3.", 0.0),
+        ("en", "1, 2, 3", "The values are between 1, 2, and 3.", 0.0),
+        ("id", "1, 2, 3", "Nilainya adalah 1, 2, dan 3.", 1.0),
+        ("en", "5", "<thinking>4</thinking>5", 1.0),
+        ("en", "4", "<thinking>4</thinking>5", 0.0),
+        ("en", "4", "<thinking>4</thinking>", 0.0),
+        ("en", "5", "<thinking>4</thinking>5<thinking>6</thinking>", 0.0),
+        ("en", "5", "Final Answer. 5", 1.0),
+        ("en", "4", "We try 4.\n\nFinal Answer. 5", 0.0),
+        ("en", "5", "Answer => 5", 1.0),
+        ("en", "5", "Answer -> 5", 1.0),
+        ("en", "5", "The answer → 5", 1.0),
+        ("en", "5", "Answer => 6", 0.0),
+        ("en", "5", "Answer > 5", 0.0),
+        ("en", "5", "Answer >= 5", 0.0),
+    ],
+)
+def test_what_is_written_otherwise_has_its_own_value(
+    language: str, gold: str, response: str, right: float | None
+) -> None:
+    assert right == score(gold, response, language=language)
