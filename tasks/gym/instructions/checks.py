@@ -4,7 +4,8 @@ Differs: sentences and capital words are counted by rules of our own instead of 
 `languages` instead of langdetect; keywords are literal, not regular expressions.
 Differs: read as the instruction says it, because the policy is paid for it: any number of blank
 lines divides paragraphs, marks of emphasis are no part of a word, and rules of Markdown, negative
-numbers and products are neither bullets nor highlights; NaN is no JSON.
+numbers and products are neither bullets nor highlights; NaN is no JSON; who gives two of three
+answers gives none, and a title that is not closed is none.
 """
 
 import json
@@ -12,6 +13,7 @@ import re
 import unicodedata
 
 from data_schemas.json_text import refuse_constant
+from tasks.algorithms.folding import unified
 from tasks.gym.instructions.arguments import (
     Arguments,
     Check,
@@ -39,7 +41,7 @@ _BULLET = re.compile(r"^\s*[-*+]\s+")
 _QUOTES = "'\"\u2018\u2019\u201c\u201d\u00ab\u00bb"
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: words have no blanks between them.
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _CAPITAL_WORD = re.compile(r"(?<!\w)(?:[^\W\d_]\.)+[^\W\d_](?!\w)|[^\W_]+(?:[-'\u2019][^\W_]+)*")
 
 
@@ -62,8 +64,8 @@ def _is_word(word: str, text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Fold case and the composition of letters: a typed ê may be one sign or two."""
-    return unicodedata.normalize("NFC", text).casefold()
+    """Fold case, blanks and spellings of a word: a typed ê may be one sign or two."""
+    return " ".join(unicodedata.normalize("NFC", unified(text)).casefold().split())
 
 
 def frequency(text: str, arguments: Arguments) -> bool:
@@ -134,7 +136,7 @@ def bullets(text: str, arguments: Arguments) -> bool:
 
 def _constrained(text: str, arguments: Arguments) -> bool:
     del arguments
-    return any(option in text for option in _CONSTRAINED)
+    return sum(option in text for option in CONSTRAINED) == 1
 
 
 def highlights(text: str) -> int:
@@ -162,9 +164,9 @@ def titled(text: str, arguments: Arguments) -> bool:
     """Say whether a line has a <<title>>."""
     del arguments
     return any(
-        line[start + 2 : line.rfind(">>")].strip("<> ")
+        line[start + 2 : end].strip("<> ")
         for line in text.split("\n")
-        if (start := line.find("<<")) >= 0
+        if (start := line.find("<<")) >= 0 and (end := line.rfind(">>")) > start
     )
 
 
@@ -216,7 +218,7 @@ def all_lowercase(language: str) -> Check:
 def no_comma(text: str, arguments: Arguments) -> bool:
     """Say whether the text has no comma of any script."""
     del arguments
-    return not re.search("[,\uff0c\u060c\ufe50]", text)
+    return not re.search("[,\uff0c\u060c\ufe50\u3001\uff64]", text)
 
 
 def _without_marks(text: str) -> str:

@@ -152,8 +152,10 @@ def ends_with(text: str, phrase: str) -> bool:
     other word" may follow, the instructions say.
     """
     tail, phrase = _typed(text.rstrip()[-4 * len(phrase) - 1000 :]), _typed(phrase) or phrase
+    if phrase[-1] not in "*_":  # marks of emphasis are no word
+        tail = tail.rstrip("*_" + _WRAPPING)
     if phrase[-1] not in _ENDS:
-        tail = tail.rstrip(_FULL_STOPS + _WRAPPING)
+        tail = tail.rstrip(_FULL_STOPS + "*_" + _WRAPPING)
     return tail.endswith(phrase)
 
 

@@ -13,7 +13,7 @@ import json
 import re
 
 from tasks.gym.instructions.arguments import Arguments, Check
-from tasks.gym.instructions.checks import CHECKS
+from tasks.gym.instructions.checks import CHECKS, CONSTRAINED
 
 
 def _search(pattern: str, text: str) -> bool:
@@ -88,7 +88,6 @@ def _ends(text: str, arguments: Arguments) -> bool:
 _SAME = (
     "keywords:letter_frequency",
     "length_constraints:number_paragraphs",
-    "detectable_format:constrained_response",
     "combination:two_responses",
     "combination:repeat_prompt",
 )
@@ -106,6 +105,9 @@ OFFICIAL: dict[str, Check] = {
     ),
     "detectable_content:postscript": _postscript,
     "detectable_format:number_bullet_lists": _bullets,
+    "detectable_format:constrained_response": lambda text, _: any(
+        answer in text for answer in CONSTRAINED
+    ),
     "detectable_format:number_highlighted_sections": _highlights,
     "detectable_format:multiple_sections": _sections,
     "detectable_format:json_format": _is_json,

@@ -112,6 +112,7 @@ FIRST = "length_constraints:nth_paragraph_first_word"
 WEEKEND = {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "weekend"}
 BULLETS = "detectable_format:number_bullet_lists"
 MARKED = "detectable_format:number_highlighted_sections"
+CONSTRAINED = "detectable_format:constrained_response"
 WORDS = {"relation": "less than", "num_words": 3}
 
 
@@ -144,6 +145,23 @@ WORDS = {"relation": "less than", "num_words": 3}
         ("keywords:forbidden_words", {"forbidden_words": ["ศิลปะ"]}, "นี่คือศิลปะไทย", 0.0),
         ("keywords:forbidden_words", {"forbidden_words": ["nghe\u0302"]}, "ngh\u00ea", 0.0),
         ("keywords:existence", {"keywords": ["nghe\u0302"]}, "ngh\u00ea", 1.0),
+        ("keywords:forbidden_words", {"forbidden_words": ["can't"]}, "I can\u2019t.", 0.0),
+        ("keywords:forbidden_words", {"forbidden_words": ["can't"]}, "I can; it is his.", 1.0),
+        ("keywords:forbidden_words", {"forbidden_words": ["red bag"]}, "A red\nbag.", 0.0),
+        ("keywords:forbidden_words", {"forbidden_words": ["red bag"]}, "A red, bag.", 1.0),
+        ("keywords:existence", {"keywords": ["don't"]}, "I don\u2019t.", 1.0),
+        ("keywords:existence", {"keywords": ["red bag"]}, "A red\nbag.", 1.0),
+        ("keywords:existence", {"keywords": ["red bag"]}, "A red, bag.", 0.0),
+        (CONSTRAINED, {}, "So: My answer is no. My answer is no.", 1.0),
+        (CONSTRAINED, {}, "My answer is yes. My answer is no.", 0.0),
+        ("detectable_format:title", {}, "# <<Red>>\nShoes", 1.0),
+        ("detectable_format:title", {}, "<<Red\nShoes>>", 0.0),
+        ("detectable_format:title", {}, ">> Red <<", 0.0),
+        ("startend:end_checker", {"end_phrase": "The end."}, "So. **The end.**", 1.0),
+        ("startend:end_checker", {"end_phrase": "the end"}, "So it is *the end*.", 1.0),
+        ("startend:end_checker", {"end_phrase": "The end."}, "So. **The end.** Yes", 0.0),
+        ("startend:end_checker", {"end_phrase": "The end **"}, "So. The end", 0.0),
+        ("punctuation:no_comma", {}, "\u7ea2\u978b\u3001\u84dd\u978b", 0.0),
         ("detectable_format:json_format", {}, '{"a": NaN}', 0.0),
         ("detectable_format:json_format", {}, '{"a": null}', 1.0),
         ("length_constraints:number_words", WORDS, "tie\u0302\u0301ng Vie\u0323\u0302t", 1.0),

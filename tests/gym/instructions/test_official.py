@@ -60,6 +60,13 @@ _SECOND = {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "weekend"}
             0.0,
         ),
         ("detectable_format:title", {}, "<< >><< >>x", 1.0, 0.0),
+        (
+            "detectable_format:constrained_response",
+            {},
+            "My answer is yes. My answer is no.",
+            1.0,
+            0.0,
+        ),
         ("startend:quotation", {}, "\u201cRed shoes.\u201d", 0.0, 1.0),
         ("startend:quotation", {}, "\u201cRed shoes.", 0.0, 0.0),
         ("punctuation:no_comma", {}, "\u7ea2\u978b\uff0c\u84dd\u978b", 1.0, 0.0),
