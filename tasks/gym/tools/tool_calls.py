@@ -23,6 +23,7 @@ from data_schemas.verdicts import Verdict, scored
 from tasks.algorithms.tool_reward import BEST, WORST, ToolCall, tool_correctness, tool_reward
 from tasks.gym.protocol import Gold, verify_answer
 from tasks.gym.tools.forms import FORMS, calls_while_thinking, cut, served_part
+from tasks.gym.tools.python_calls import parse_python_calls
 
 CALL_IN_THOUGHT = "call_in_thought"
 AT_THE_TAG = "a server may end the thought at the tag: calls are made there, or lost"
@@ -48,6 +49,8 @@ _CALLING = re.compile(
     r"\[TOOL_CALLS\]|^[ \t]*Action Input[ \t]*:",
     re.IGNORECASE | re.MULTILINE,
 )
+# "[f(a=1)]", "f(a=1)", also in a fence
+_PYTHON = re.compile(r"\s*(?:```\w*\s*|`)?\[?\s*[^\W\d][\w.]*\(")
 _NAME = re.compile(rf"{_key('name|action|method')}{_QUOTE}", re.IGNORECASE)
 """Names something to call, if arguments stand beside it."""
 _ARGUMENTS = re.compile(
@@ -98,10 +101,18 @@ def parse_calls(text: str, *, hermes: bool = True) -> list[ToolCall] | None:
 def looks_like_call(text: str) -> bool:
     """Say whether something in a text, also in JSON that cannot be parsed, is meant as a call."""
     # In a string of JSON, quotes have backslashes before them and letters may be escapes.
+    if _calls_python(text):
+        return True
     text = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), text).replace("\\", "")
     return _CALLING.search(text) is not None or (
         _NAME.search(text) is not None and _ARGUMENTS.search(text) is not None
     )
+
+
+def _calls_python(text: str) -> bool:
+    """Say whether a text is calls in Python and nothing else; `print()` alone may be an answer."""
+    calls = parse_python_calls(text) if _PYTHON.match(text) else None
+    return bool(calls) and ("[" in text.partition("(")[0] or any(one.parameters for one in calls))
 
 
 def well_formed(response: str, *, call: bool, answer: bool) -> bool:

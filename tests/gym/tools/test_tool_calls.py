@@ -98,6 +98,9 @@ NEEDLESS = {
     "tag-invoke": '<invoke name="search">',
     "tag-open": "<tool_call>search",
     "tag-bars": "<|tool_call|>search",
+    "python": "search(q='shoes', page=1)",
+    "python-list": "[search(q='shoes'), track()]",
+    "python-fence": "```python\nsearch(q='shoes')\n```",
     "braces": "{" * 5000 + LINES[0],
     "open-objects": '{"a":' * 20_000 + LINES[0],
 }
@@ -123,6 +126,9 @@ UNCALLED = {
     "fence": '```json\n{"size": 4, "names": ["a", "b"]}\n```',
     "quoted-key": 'What is your name? The field "name" is empty: {"name": null}.',
     "prose": "The name: search. Its function: to find shoes (q = shoes).",
+    "python-example": "print()",
+    "python-in-prose": "sin(x=0) would be 0, and f(a=1) is no tool.",
+    "python-positions": "[a](b.html), len([1])",
     "names": "None of the tools (search, track) does that; the function search takes arguments.",
 }
 
