@@ -320,9 +320,9 @@ def _digits(value: Fraction, language: str = "en") -> str:
     """Write a value with finitely many decimals in digits, as the language separates them."""
     comma = writes_comma(language)
     places = 0
-    while (value * 10**places).denominator != 1:
+    while 10**places % value.denominator:
         places += 1
-    digits = str(int(value * 10**places)).rjust(places + 1, "0")
+    digits = str(value.numerator * 10**places // value.denominator).rjust(places + 1, "0")
     if not places:
         return digits
     return f"{digits[:-places]}{',' if comma else '.'}{digits[-places:]}"
@@ -388,6 +388,9 @@ def _sum(
 
 
 def _value(number: str, language: str) -> Fraction | None:
+    whole, _, places = number.partition(".")
+    if (whole + places).isdecimal() and len(places) < 3:  # as most are, in every language
+        return Fraction(int(whole + places), 10 ** len(places))
     try:
         return Fraction(machine_numbers(number, language))
     except ValueError:  # 1,2,3

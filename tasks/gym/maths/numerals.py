@@ -272,6 +272,7 @@ def _plain_sign(sign: str) -> str:
     return sign
 
 
+@functools.cache
 def writes_comma(language: str) -> bool:
     """True if 1.234,5 is how numbers are written in a language, or in the region of its tag."""
     _, *others = language.lower().replace("_", "-").split("-")

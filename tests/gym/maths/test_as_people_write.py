@@ -1,6 +1,5 @@
 """Answers as people write them, each beside a neighbour that states something else."""
 
-# ruff: noqa: RUF001 - signs that people type
 from data_schemas.rollouts import ScoreRow
 from tasks.gym.table import score_batch
 from tests.tables import for_each
