@@ -71,7 +71,8 @@ def require_cause(
         advice: says what to do about a reason.
 
     Raises:
-        DataError: of a source, all demonstrations were left out; names it and the reason.
+        DataError: of a source, all demonstrations were left out; names it and the reason. Which
+            parent they were for is not known: an item that was left out says its source only.
     """
     sources = {row.source for row in rows}
     losses: dict[str, Counter[str]] = {}
@@ -81,8 +82,8 @@ def require_cause(
     for source, reasons in losses.items():
         ((reason, count),) = reasons.most_common(1)
         raise DataError(
-            f"no demonstration for {parent.value} fine-tuning is left: all {reasons.total()} of "
-            f"{source} were left out, {count} of them as {reason}. {advice(reason)}"
+            f"no demonstration for {parent.value} fine-tuning is left, and of {source} all "
+            f"{reasons.total()} were left out, {count} of them as {reason}. {advice(reason)}"
         )
 
 
