@@ -88,8 +88,8 @@ def test_a_fine_tuning_whose_demonstrations_were_all_left_out_is_no_skipped_one(
         require_cause(Parent.COMMERCE, kept, long, str.upper)
 
     assert (
-        "no demonstration for commerce fine-tuning is left, and of dialogues all 4 were left out, 3 of "
-        "them as response_too_long. RESPONSE_TOO_LONG" == str(error.value)
+        "no demonstration for commerce fine-tuning is left, and of dialogues all 4 were left out, "
+        "3 of them as response_too_long. RESPONSE_TOO_LONG" == str(error.value)
     )
 
 
