@@ -11,12 +11,19 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import jinja2
+from tokenizers import Tokenizer
 
 from data_schemas.addresses import redacted
 from data_schemas.settings import ChatSettings
 from tasks.errors import DataError, SettingsError
 from tasks.models import chat_trial
-from tasks.models.architectures import CODE, FAMILIES, end_ids, is_known
+from tasks.models.architectures import (
+    CODE,
+    FAMILIES,
+    end_ids,
+    is_known,
+    register_architecture,
+)
 from tasks.models.config_file import (
     CONFIG,
     GENERATION,
@@ -34,6 +41,14 @@ SHIPPED = Path(__file__).parents[1] / "training" / "foundation" / "base_model"
 """The tiny mixture-of-experts model that comes with the project."""
 _PATIENCE_S = 600.0
 """For a question of 1,000 characters, of a process that may wait for a busy machine."""
+_PROBES = (
+    "Is 1,299.50 >= x^2?\n\n  def f(x):\n\treturn 'no' . Or ?  ",
+    "Größe: ราคา ๑๒ บาท",
+    "北京 मूल्य ½ 🙂",
+)
+"""Texts in which tokenizers differ: digits, runs of blanks, scripts, what NFKC would change."""
+_NAMED = re.compile(r"(?!<0x)[<\[(|\uff5c].*[>\])|\uff5c]")
+"""A control token that only the vocabulary has: </s>, [PAD]; not the byte <0x0A>."""
 REGISTERED = "models:/"
 """Start of the name of a registered model."""
 
@@ -100,6 +115,7 @@ def check_model_folder(path: Path) -> None:
             f"vocab_size {size}. Tokenizer and model belong to different checkpoints."
         )
     _check_ends(path, size)
+    _check_reading(path)
     try:
         check_tensors(path)
     except DataError as error:
@@ -150,6 +166,87 @@ def _check_ends(path: Path, size: int) -> None:
             f"{path}: eos_token_id {beyond} of {CONFIG} or {GENERATION} is no token of the model, "
             f"which has vocab_size {size}. Take both files from one checkpoint."
         )
+
+
+def _check_reading(path: Path) -> None:
+    """Refuse a tokenizer that is read in two ways, or control tokens that are text in answers.
+
+    transformers builds some classes of tokenizers anew and takes the vocabulary alone from
+    tokenizer.json; servers and the scoring of evaluations read the file as it is.
+
+    Raises:
+        SettingsError: names the class or the token.
+    """
+    from transformers import AutoTokenizer  # imported here: settings are read without it
+
+    raw = Tokenizer.from_file(str(path / "tokenizer.json"))
+    settings = read_object(path / "tokenizer_config.json", "")
+    _check_control_tokens(path, raw, settings)
+    kind = settings.get("tokenizer_class")
+    where = f"{path}/tokenizer_config.json has tokenizer_class {kind!r}"
+    advice = (
+        "If tokenizer.json is the model's own, set tokenizer_class to PreTrainedTokenizerFast; "
+        "else take both files from the checkpoint as it was published."
+    )
+    try:
+        register_architecture(path)
+        opened = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        for text in _PROBES:
+            ids = raw.encode(text, add_special_tokens=False).ids
+            read = opened(text, add_special_tokens=False)["input_ids"]
+            if read != ids:
+                raise SettingsError(
+                    f"{where}, with which transformers reads {text[:12]!r} otherwise than "
+                    f"tokenizer.json says. {advice}"
+                )
+            if opened.decode(ids) != raw.decode(ids, skip_special_tokens=False):
+                raise SettingsError(
+                    f"{path}/tokenizer_config.json rewrites blanks in answers "
+                    "(clean_up_tokenization_spaces). Set it to false."
+                )
+    except SettingsError:
+        raise
+    except Exception as error:  # whatever a class makes of the file of another one
+        cause = " ".join(str(error).split())[:200]
+        raise SettingsError(
+            f"{where}, with which it cannot be opened: {cause}. {advice}"
+        ) from error
+
+
+def _check_control_tokens(path: Path, raw: Tokenizer, settings: Mapping[str, Any]) -> None:
+    """Refuse ends and padding that are pieces of text: answers would be cut off at them.
+
+    A config.json that was written without them has the default of its class: 2, which is </s> in
+    Llama's own tokenizer and a letter in another.
+
+    Raises:
+        SettingsError: names the token.
+    """
+    listed = settings.get("added_tokens_decoder") or {}
+    added = {*raw.get_added_tokens_decoder(), *(int(key) for key in listed if str(key).isdigit())}
+
+    def is_text(token: int) -> bool:
+        text = raw.id_to_token(token)
+        return text is not None and token not in added and not _NAMED.fullmatch(text)
+
+    own, pad = (_token_id(raw, settings.get(name)) for name in ("eos_token", "pad_token"))
+    for token in end_ids(path, -1):
+        if token not in (own, -1) and is_text(token):
+            raise SettingsError(
+                f"{path}: eos_token_id {token} of {CONFIG} or {GENERATION} is "
+                f"{raw.decode([token])!r} in the tokenizer, at which every answer with that text "
+                f"would end. Write the id of its eos_token, {own}, or of another control token."
+            )
+    if pad is not None and pad != own and is_text(pad):
+        raise SettingsError(
+            f"{path}/tokenizer_config.json has pad_token {raw.decode([pad])!r}, a piece of text "
+            "that answers would lose. Set it to a control token, such as the eos_token."
+        )
+
+
+def _token_id(tokenizer: Tokenizer, token: object) -> int | None:
+    text = token.get("content") if isinstance(token, dict) else token
+    return tokenizer.token_to_id(text) if isinstance(text, str) else None
 
 
 @contextmanager

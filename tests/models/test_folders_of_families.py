@@ -107,6 +107,12 @@ def template_in_settings(folder: Path) -> None:
     edited("tokenizer_config.json", chat_template=text)(folder)
 
 
+def several_ends(folder: Path) -> None:
+    listed = json.loads((folder / "tokenizer.json").read_text())["added_tokens"]
+    ends = [one["id"] for one in listed if one["special"]]
+    edited("generation_config.json", eos_token_id=ends)(folder)
+
+
 LEGAL: dict[str, Edit] = {
     "as it is": lambda folder: None,
     "sharded": sharded,
@@ -115,7 +121,7 @@ LEGAL: dict[str, Edit] = {
     "a prompt that opens the thought": lambda folder: (folder / "chat_template.jinja").write_text(
         THINKING
     ),
-    "several ends": edited("generation_config.json", eos_token_id=[3, 4]),
+    "several ends": several_ends,
     "no settings of generation": lambda folder: (folder / "generation_config.json").unlink(),
 }
 OF_EXPERTS: dict[str, Edit] = {"fused experts": fused}

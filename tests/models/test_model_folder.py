@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from tasks.errors import SettingsError
 from tasks.models.architectures import opening_of_responses
@@ -252,6 +253,58 @@ def test_an_end_token_that_the_model_does_not_have_is_refused(copy, file):
     _edit(copy / file, eos_token_id=[763, 99_999])
 
     with pytest.raises(SettingsError, match=r"eos_token_id \[99999\] .* is no token of the model"):
+        check_model_folder(copy)
+
+
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+def test_an_end_that_is_a_piece_of_text_is_refused_and_a_control_token_is_none(copy, file):
+    letter = Tokenizer.from_file(str(copy / "tokenizer.json")).token_to_id("I")
+    _edit(copy / file, eos_token_id=[763, letter])
+
+    with pytest.raises(SettingsError, match=rf"eos_token_id {letter} .* is 'I' .*, 763, or"):
+        check_model_folder(copy)
+    _edit(copy / file, eos_token_id=[763, 761])
+    check_model_folder(copy)
+
+
+def test_padding_that_is_a_piece_of_text_is_refused_and_the_end_token_is_none(copy):
+    _edit(copy / "tokenizer_config.json", pad_token="I")
+
+    with pytest.raises(SettingsError, match="pad_token 'I', a piece of text"):
+        check_model_folder(copy)
+    _edit(copy / "tokenizer_config.json", pad_token="<|im_end|>")
+    check_model_folder(copy)
+
+
+def test_a_class_that_reads_otherwise_than_the_file_of_the_tokenizer_is_refused(copy):
+    _edit(copy / "tokenizer_config.json", tokenizer_class="Qwen2Tokenizer")
+    with pytest.raises(SettingsError, match=r"'Qwen2Tokenizer', with which .* otherwise than"):
+        check_model_folder(copy)
+
+    _edit(copy / "tokenizer_config.json", tokenizer_class="GemmaTokenizer")
+    with pytest.raises(SettingsError, match=r"'GemmaTokenizer', with which it cannot be opened"):
+        check_model_folder(copy)
+
+    _edit(copy / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    check_model_folder(copy)
+
+
+def test_a_tokenizer_that_rewrites_blanks_is_refused(copy):
+    file = copy / "tokenizer.json"
+    control = json.loads(file.read_text())["added_tokens"]
+    # Unigram: of byte-level BPE nothing is rewritten, whatever the setting says.
+    letters = ["\u2581", *map(chr, range(33, 127))]
+    own = Tokenizer(models.Unigram([(one, -1.0) for one in letters], letters.index("?")))
+    own.pre_tokenizer, own.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    own.add_special_tokens([AddedToken(one["content"], special=True) for one in control])
+    own.save(str(file))
+    end = own.token_to_id("<|im_end|>")
+    for name in ("config.json", "generation_config.json"):
+        _edit(copy / name, eos_token_id=end)
+    check_model_folder(copy)
+
+    _edit(copy / "tokenizer_config.json", clean_up_tokenization_spaces=True)
+    with pytest.raises(SettingsError, match="clean_up_tokenization_spaces"):
         check_model_folder(copy)
 
 
