@@ -59,7 +59,8 @@ _DIFFERENT = "berbe[dz]a (?:dari|daripada|dengan)"
 _NEGATING_PHRASES = {
     "en": rf"\w+n t|(?:{_CONTRACTED})nt|rather than|instead of|anything but|everything but|"
     r"all but|nothing(?! but| other| else)|(?<!none )other than|far from|fails? to|"
-    r"(?<!no )(?<!without )doubt|differ\w* (?:from|than|to)|unequal to|"
+    r"(?:false|untrue|wrong|incorrect) (?:that|to say)|(?<!no )(?<!without )doubt|"
+    r"differ\w* (?:from|than|to)|unequal to|"
     "(?<!cannot )(?<!not )(?<!n t )(?:reject|exclude|eliminate|rule out)",
     "id": _DIFFERENT,
     "ms": _DIFFERENT,
@@ -69,7 +70,7 @@ _NEGATING_PHRASES = {
     "ne (?:peut|saurait|pourrait|peuvent) (?:pas )?être(?! que)",
     "de": "(?:verschieden|anders) (?:von|als)",
     "it": "divers[oa] d[aei]",
-    "vi": "đâu phải|(?<!khác )ngoài",
+    "vi": "đâu phải|(?<!khác )ngoài|loại (?:bỏ|trừ)",
     "tl": "(?:mali|di tama) ang",
 }
 _FILLERS = (
@@ -88,6 +89,7 @@ _FILLERS = (
     "debe pero puede podría elijo c est le les une des du d l n ce cela ne peut être égal égale à "
     "vaut fait réponse bonne correcte je pense crois soit mais der die das ein eine einen ist sind "
     "antwort richtige aber lautet gleich kann stimmt phải là cái một chiếc câu trả lời đáp án đúng "
+    "đều "
     "tôi nghĩ rằng thuộc chọn loại nên được nhưng thể bằng với hề il uno è era sono sia sarebbe "
     "può essere uguale risposta giusta corretta"
 )
@@ -121,6 +123,8 @@ _WRONG = {
 _WRONG_PHRASES = {
     "en": "ruled out|not as (?:good|likely|suitable|appropriate|accurate|plausible|strong) as|"
     "(?:worse|weaker|less (?:good|likely|suitable|appropriate|accurate|plausible)) than",
+    "id": "kurang (?:tepat|benar|betul|sesuai)",
+    "ms": "kurang (?:tepat|benar|betul|sesuai)",
     "es": "está(?:n)? mal",
     "de": "stimmt nicht",
 }
@@ -295,7 +299,7 @@ def denials(language: str) -> Denials:
         r"(?: \|)+ (?:no|nope|não|nein)(?: ?$| ?\|)|"
         r" ?(?:では(?:ありません|ない)|じゃない|[이가] ?(?:아닙니다|아니다))|"
         r" ?(?:選項|选项|這個|这个|是|的|也|都|均|皆)*"
-        r"(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|[錯错]|被?排除)|"
+        r"(?:不是(?:正|答|對|对|$| ?[|?])|不[對对正]|不符|[錯错]|被?排除)|"
         r" ?(?:นั้น|เป็น|คือ)*(?:ไม่ใช่(?:คำตอบ|ครับ|ค่ะ|$| (?!\(?[a-h]\)?(?![a-z])))|ไม่ถูก|ไม่ตรง|ผิด)"
     )
     return Denials(_folded(rf"(?:{'|'.join(before)})$"), _folded(after))

@@ -63,7 +63,7 @@ HYPOTHESIS = re.compile(
 """Before a marker in its clause: nothing is announced."""
 _HENCE = re.compile(
     r"(?<!\w)(?:thus|hence|therefore|portanto|logo|donc|quindi|daher|jadi|maka|vậy|boxed) |"
-    r"因此|所以"
+    r"因此|所以|可[知见見得]"
 )
 """Begins a clause without a sign before it."""
 CLAUSE_END = re.compile(r"[.,;:!?\n。，；]")

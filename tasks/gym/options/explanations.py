@@ -33,7 +33,7 @@ from tasks.gym.options.mentions import (
     pattern_of,
     place_of,
 )
-from tasks.gym.options.rejections import is_denied, is_denied_by
+from tasks.gym.options.rejections import EXCEPTED, is_denied, is_denied_by
 
 MAX_CLAUSES = 1000
 """Clauses of an explanation; a longer text is read as an answer in whole, which is stricter."""
@@ -85,8 +85,8 @@ _DENIAL = re.compile(
 )
 # "a is not wrong"
 NOT_FALSE = re.compile(
-    rf"(?:(?<!\w)(?:not|never|cannot)|n't|n t) (?:\w+ )?(?:{FALSE}|rule|exclude|eliminate|dismiss|"
-    r"discard)(?!\w)"
+    rf"(?:(?<!\w)(?:not|never|cannot)|n't|n t) (?:\w+ )?(?:{FALSE}|ruled?|excluded?|"
+    r"eliminated?|dismiss|discard)(?:ed)?(?!\w)"
 )
 # "or a if it is dusk"
 _OR_ELSE = compile_folded(rf"^(?:(?!nor)(?:{OR}) |หรือ ?|或者? ?|[还還]是 ?)")
@@ -126,7 +126,9 @@ def without_explanation(region: str, options: Sequence[frozenset[str]]) -> str:
     if not leading or "?" in region[: region.find("|") + 1 or len(region)]:
         return region
     rest = (parts[len(leading) - 1].removeprefix(head), *parts[len(leading) :])
-    if len(rest) > MAX_CLAUSES:
+    # "all of the above, except b"
+    is_excepted = len(leading[-1]) > 1 and EXCEPTED.match(f" {' '.join(rest[:2]).lstrip()}")
+    if len(rest) > MAX_CLAUSES or is_excepted:
         return region
     others = [name for place, option in enumerate(options) if place != chosen for name in option]
     if _goes_through_all(rest, options):

@@ -56,6 +56,10 @@ class _Language:
         return rf"(?:(?:{subject})[\s*_]*(?:{self.verb})|{self.choose})"
 
 
+_LAST_LETTER = (
+    r"(?=[\s(*_]{0,4}[a-z][)*_]{0,3}(?:[.,;:!\n]|\s{0,9}\Z| (?:as|because|since|and|or)(?!\w)))"
+)
+"""No more than a reason follows it: "this leaves B out" is none."""
 _LETTER = r"(?=[\s(*_]{0,4}[a-z](?!\w))"
 LANGUAGES = (
     _Language(  # English
@@ -91,9 +95,9 @@ LANGUAGES = (
         choose=rf"(?<!\w)choice:|(?<!\w)(?:ans\s?[.:=]|(?:final|correct|pick|conclusion|verdict|"
         rf"result|selected(?: option| answer| choice)?)\s?:){_LETTER}|"
         rf"(?<!\w)by (?:the )?(?:process of )?elimination[,:]?"
-        rf"(?: it is| it's| we get| only)?{_LETTER}|"
+        rf"(?: it is| it's| we get| only)?{_LAST_LETTER}|"
         r"(?<!\w)(?:this|that|which) leaves(?: us)?(?: with)?(?: only| just)?"
-        rf"(?: option| choice| answer)?{_LETTER}|"
+        rf"(?: option| choice| answer)?{_LAST_LETTER}|"
         r"(?<!\w)(?:i|we)(?:'ll|'d| will| would| therefore| thus)* "
         r"(?:choose|select|pick|opt for|go with)(?: the)?"
         r"(?: option| choice| answer| letter)?(?= )|"
@@ -107,7 +111,7 @@ LANGUAGES = (
         false=r"(?<!\w)(?:yang )?(?:paling )?(?:salah|keliru|terburuk|(?:tidak|kurang) \w+)",
         fill="akhir",
         tempts="X (?:(?:memang|sangat|cukup) )?(?:menarik|menggoda|menjebak|mengecoh|menyesatkan|"
-        "menipu|mengelirukan)",
+        "menipu|mengelirukan|hampir (?:benar|tepat|betul))",
         seems="X (?:terlihat|tampak|kelihatan|nampak|sepertinya|kedengaran|terdengar) "
         "(?:benar|betul|tepat|menarik|masuk akal)",
         verb=rf"adalah|ialah|:|(?<=nya){_LETTER}",
@@ -117,6 +121,7 @@ LANGUAGES = (
         r"(?:adalah |ialah )?(?:yang )?(?:paling )?(?:benar|tepat|betul)"
         r")(?!\w)(?! (?:jika|kalau|bila))",
         choose=rf"(?<!\w)(?:jawab|jwb)\s?:{_LETTER}|"
+        rf"(?<!\w)yang (?:paling )?(?:tepat|benar|betul) (?:adalah|ialah){_LETTER}|"
         r"(?<!\w)(?:saya|kami|kita)(?: akan)? (?:memilih|pilih)"
         r"(?: opsi| pilihan| jawa[bp]an)?",
     ),
@@ -133,7 +138,7 @@ LANGUAGES = (
         is_good=r"(?<!\w)(?:é|está) (?:a )?(?:única )?(?:melhor )?"
         r"(?:resposta|opção|alternativa|corret[ao]|cert[ao])(?!\w)(?! (?:se|quando))",
         choose=rf"(?<!\w)resp\.?\s?:{_LETTER}|"
-        r"(?<!\w)(?:eu )?(?:escolho|seleciono|escolhemos|marco)(?: a)?"
+        r"(?<!\w)(?:eu )?(?:escolho|escolheria|seleciono|escolhemos|marco)(?: a)?"
         r"(?: opção| alternativa| letra)?",
     ),
     _Language(  # Spanish

@@ -31,7 +31,7 @@ _ASKED_BEFORE = re.compile(
 )
 _ASKED_AFTER = re.compile(r"[^|?]*\?")
 # "all of the above except b"
-_EXCEPTED = compile_folded(
+EXCEPTED = compile_folded(
     r" (?:\| )?(?:except|excluding|besides|other than|but not|apart from|kecuali|selain|exceto|"
     r"exceptuando|excepto|salvo|menos|sauf|außer|tranne|eccetto|ngoại trừ|trừ|maliban sa)(?!\w)|"
     r" ?(?:\| )?(?:ยกเว้น|除了|除)"
@@ -120,7 +120,7 @@ def is_hedged(text: str, span: Span, *, asks: bool) -> bool:
     before, after = context_of(text, span)
     if asks:
         after = after.lstrip(" ?|")
-    if span[1] - span[0] > 1 and _EXCEPTED.match(after):
+    if span[1] - span[0] > 1 and EXCEPTED.match(after):
         return True
     if _ASKED_BEFORE.search(before) and _ASKED_AFTER.match(after):
         return True

@@ -102,9 +102,16 @@ _NONE_OF = compile_folded(
 )
 # "a and c are red, so b" ends the text
 _CONCLUDING = compile_folded(
-    r"(?:\A|(?<=[\s,;.:]))(?:(?:so|thus|hence|therefore|jadi|maka|vậy|logo|portanto|então|entonces|"
-    r"donc|quindi|daher|kaya|so it is|so it's)[,:]?\s|(?:所以|因此)(?:是|就是)?\s?|ดังนั้น\s?)"
-    r"(?:(?:option|choice|opsi|pilihan|opção|opción|đáp án|phương án|ข้อ|[选選][项項])\s?)?"
+    r"(?:\A|(?<=[\s,;.:]))(?:(?:so|thus|hence|therefore|in conclusion|in short|to sum up|overall|"
+    r"i\.e\.|namely|let's go with|(?:i'd|i would) say|it (?:must|has to|can only) be|has to be|"
+    r"only one remains|(?<=\A)sure|jadi|maka|oleh (?:karena )?itu|dengan demikian|"
+    r"kesimpulan(?:nya)?|menurut saya|vậy|do đó|vì vậy|vì thế|kết luận|theo tôi(?: là)?|"
+    r"logo|portanto|então|assim|conclusão|entonces|conclusión|por (?:lo )?tanto|donc|ainsi|"
+    r"quindi|dunque|daher|deshalb|folglich|kaya|samakatuwid|sa tingin ko(?: ay)?)"
+    r"(?:(?:,? it is|,? it's|[,:!])?\s)|"
+    r"(?:所以|因此|[综綜]上(?:所述)?|我(?:[认認][为為]|[觉覺]得))[,:]?(?:是|就是)?\s?|"
+    r"(?:ดังนั้น|เพราะฉะนั้น|สรุป)[:]?\s?|(?:→|➡\ufe0f?|=>)\s?)"
+    r"(?:(?:option|choice|opsi|pilihan|opção|opción|đáp án|phương án|ข้อ|[選选][項项])\s?)?"
     r"\(?(?P<letter>[a-z])\)?[\s.!*。]*\Z"
 )
 _OPEN = compile_folded(
