@@ -180,13 +180,15 @@ def closes_thought(tokenizer: PreTrainedTokenizerBase) -> bool:
 def end_and_pad(tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[int, ...], int]:
     """Ids of the tokens that end a response, and of the token a batch is padded with.
 
+    A tokenizer without padding, as Llama's, pads with its end: what is padded is masked.
+
     Raises:
-        SettingsError: the tokenizer lacks one of them.
+        SettingsError: the tokenizer has no end token.
     """
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
-    if not isinstance(end, int) or not isinstance(pad, int):
-        raise SettingsError("the tokenizer needs one eos_token and one pad_token; set both")
-    return ends_of(tokenizer), pad
+    if not isinstance(end, int):
+        raise SettingsError("the tokenizer needs one eos_token; set it")
+    return ends_of(tokenizer), pad if isinstance(pad, int) else end
 
 
 def render_prompt(

@@ -528,7 +528,8 @@ def register_architecture(folder: Path) -> None:
 
 
 def end_ids(folder: Path, own: int) -> tuple[int, ...]:
-    """Ids of all tokens that end a response: the tokenizer's, then those of the model's configs.
+    """Ids of all tokens that end a response: the tokenizer's, then those of the model's configs,
+    and the one of its chat template.
 
     A base model ends a text with one token and its chat template a turn with another; SFT teaches
     the tokenizer's, and the model may still answer with the other.
@@ -537,13 +538,14 @@ def end_ids(folder: Path, own: int) -> tuple[int, ...]:
         folder: model directory; its config.json and generation_config.json may be missing.
         own: end token of the tokenizer.
     """
-    ends = [own]
+    ends: list[int | None] = [own]
     for name in (CONFIG, GENERATION):
         try:
             entry = json.loads((folder / name).read_bytes()).get("eos_token_id")
         except (OSError, ValueError, AttributeError):
             continue  # whoever opens the model says what is wrong with it
         ends += entry if isinstance(entry, list) else [entry]
+    ends.append(chat_trial.end_of_turn(folder))
     return tuple(dict.fromkeys(end for end in ends if isinstance(end, int) and end >= 0))
 
 

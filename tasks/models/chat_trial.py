@@ -245,6 +245,27 @@ def opening(folder: Path) -> str:
     return turn[tag.start() :] if tag else ""
 
 
+def end_of_turn(folder: Path) -> int | None:
+    """Return the control token that a chat template writes behind an answer; None if there is none.
+
+    A model that was trained with the template ends its answers so, whatever its configs say: TRL
+    trains a base with <|im_end|> and leaves <|endoftext|> as the end.
+    """
+    template, file = template_of(folder), folder / "tokenizer.json"
+    if not template or not file.is_file():
+        return None
+    chat = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": _ANSWER}]
+    try:
+        whole = render(template, _settings(folder), chat, with_turn=False)
+        added = json.loads(file.read_bytes())["added_tokens"]
+        ids = {one["content"]: one["id"] for one in added if one["special"]}
+    except Exception:  # noqa: BLE001 - whatever a template raises; the folder's check says so
+        return None
+    _, _, behind = whole.rpartition(_ANSWER)
+    names = [name for name in ids if behind.startswith(name)]
+    return ids[max(names, key=len)] if names else None
+
+
 def _other_opening(folder: Path) -> str:
     """Return what a prompt begins a response with, beside the header of the assistant's turn.
 

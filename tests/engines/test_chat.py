@@ -1,5 +1,6 @@
 """Rendering: the prompt of a demonstration is the prompt that RL sends."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tasks.engines.chat import (
     ControlTokens,
     count_prompt_tokens,
     count_tokens,
+    end_and_pad,
+    ends_of,
     load_tokenizer,
     render_demonstration,
     render_observation,
@@ -165,6 +168,35 @@ def test_a_template_that_does_not_end_turns_with_the_end_token_is_refused(folder
 
     with pytest.raises(SettingsError, match=r"does not close a turn of the assistant"):
         render_observation(tokenizer, ANSWER)
+
+
+def test_the_token_that_a_template_writes_behind_an_answer_ends_it_whatever_the_configs_say(
+    folder: Path, tmp_path: Path
+):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    settings["eos_token"] = "<|endoftext|>"  # as TRL leaves a base that it trained to chat
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    tokenizer = load_tokenizer(tmp_path)
+    own, turn = ends_of(tokenizer)
+    answer = render_response(tokenizer, "7").tolist()
+
+    assert ["<|endoftext|>", "<|im_end|>"] == tokenizer.convert_ids_to_tokens([own, turn])
+    assert answer[-1] == own
+    assert response_text(tokenizer, [*answer[:-1], turn]) == "7"
+
+    text = (tmp_path / "chat_template.jinja").read_text()
+    (tmp_path / "chat_template.jinja").write_text(text.replace("<|im_end|>", "[end]"))
+    assert (own,) == ends_of(load_tokenizer(tmp_path))
+
+
+def test_a_tokenizer_without_padding_pads_with_its_end(folder: Path):
+    tokenizer = load_tokenizer(folder)
+    end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
+    assert end_and_pad(tokenizer) == ((end,), pad)
+
+    tokenizer.pad_token = None
+    assert end_and_pad(tokenizer) == ((end,), end)
 
 
 def test_a_folder_without_tokenizer_is_named(tmp_path: Path):
