@@ -89,7 +89,7 @@ _SCALES: Mapping[str, Mapping[int, str]] = {
     "pt": {3: "mil", 6: "milhão|milhões|mi", 9: "bilhão|bilhões|bi", 12: "trilhão|trilhões|tri"},
     "es": {3: "mil", 6: "millón|millones", 12: "billón|billones"},
     "fr": {3: "mille", 6: "million|millions", 9: "milliard|milliards", 12: "billion|billions"},
-    "de": {3: "tausend", 6: "million|millionen|mio", 9: "milliarde|milliarden|mrd"},
+    "de": {3: "tausend|tsd", 6: "million|millionen|mio", 9: "milliarde|milliarden|mrd"},
     "th": {1: "สิบ", 2: "ร้อย", 3: "พัน", 4: "หมื่น", 5: "แสน", 6: "ล้าน"},
     "zh": {1: "十", 2: "百", 3: "千|仟", 4: "万|萬", 8: "亿|億", 12: "兆"},
     "ko": {1: "십", 2: "백", 3: "천", 4: "만", 8: "억", 12: "조"},
@@ -198,6 +198,28 @@ _SMALLER: Mapping[str, tuple[tuple[str, str, int], ...]] = {
 """A measure, the smaller one that may follow it, and how many of that it has: counted in these."""
 
 
+_AND_A_HALF = {
+    "en": r"\sand\sa\shalf",
+    "id": r"\ssetengah",
+    "ms": r"\ssetengah",
+    "vi": r"\srưỡi",
+    "th": r"\s?ครึ่ง",
+    "pt": r"\se\smei[oa]",
+    "es": r"\sy\smedi[oa]",
+    "fr": r"\set\sdemie?",
+    "tl": r"\sat\skalahati",
+    "zh": "半",
+}
+"""Half of the unit in front of it: 1 hora e meia, 1 giờ rưỡi, 1小时半."""
+_HALVED = {
+    "th": "ชั่วโมง|นาที|วัน|ปี|เดือน|สัปดาห์|กิโลกรัม|กิโลเมตร|เมตร|ลิตร|ถ้วย|แก้ว|ช้อน|เท่า",
+    "zh": "[个個]?(?:小[时時]|月|星期)|年|天|分[钟鐘]|公?里|公?斤|米|升|[岁歲]|倍",
+}
+"""Units of scripts without spaces, of which a half may follow."""
+# "35块5", which is 35.5
+_LAST_TENTH = re.compile(r"(?<![\d.,])(\d{1,9})([块塊])(\d)(?![\d.,十百千万萬亿])")
+
+
 def plain_amounts(text: str, language: str = "en") -> str:
     """Rewrite every amount of a text; the language decides between point and comma.
 
@@ -220,6 +242,9 @@ def plain_amounts(text: str, language: str = "en") -> str:
     if base == "tl" and "P" in text:
         text = _PESO.sub("PHP ", text)
     text = _scaled(text, base, language)
+    if base == "zh":
+        text = _LAST_TENTH.sub(r"\1.\3\2", text)
+    text = _halved(base).sub(lambda m: f"{_plus_half(m[1], language)}{m[2]}", text)
     for pattern, parts, is_money in _pairs(base) if _two_units(base).search(text) else ():
         text = pattern.sub(functools.partial(_pair, parts, is_money, language), text)
     return text
@@ -282,9 +307,21 @@ def _half_of_scale(language: str) -> re.Pattern[str] | None:
     )
 
 
+@functools.cache
+def _halved(language: str) -> re.Pattern[str]:
+    """Match an integer, a unit and half of that unit."""
+    half = _AND_A_HALF.get(language, "(?!)")
+    unit = rf"\s?(?:{_HALVED[language]})" if language in _HALVED else r"\s[^\W\d_]{1,15}"
+    start = _DENSE_START if language in _DENSE else _START
+    return re.compile(rf"{start}(\d{{1,4}})({unit}){half}(?![^\W_])", re.IGNORECASE)
+
+
+def _plus_half(number: str, language: str) -> str:
+    return _digits(Fraction(int(number) * 2 + 1, 2), language)
+
+
 def _and_a_half(language: str, match: re.Match[str]) -> str:
-    value = Fraction(int(match["number"]) * 2 + 1, 2)
-    return f"{_digits(value, language)} {match['scale']}"
+    return f"{_plus_half(match['number'], language)} {match['scale']}"
 
 
 def power_of(scale: str, language: str) -> int:

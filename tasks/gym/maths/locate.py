@@ -17,7 +17,7 @@ from tasks.gym.denials import WINDOW, denied_before
 from tasks.gym.maths.amounts import plain_amounts
 from tasks.gym.maths.numerals import spelled_beside_digits, typed_minus
 from tasks.gym.maths.offers import offered
-from tasks.gym.maths.parse import MAX_CHARACTERS
+from tasks.gym.maths.parse import EMPTY, MAX_CHARACTERS, parse
 from tasks.gym.maths.prose import is_number, stated
 from tasks.gym.maths.surroundings import MAX_BESIDE, clause_after, expression, is_stated, withdrawn
 from tasks.gym.maths.words import (
@@ -448,6 +448,8 @@ def _unmarked(text: str, language: str) -> list[Place]:
     sentences = _SENTENCE_END.split(lines[-1][-MAX_CHARACTERS:].strip())
     last = next((s for s in reversed(sentences) if re.search(r"\d", s)), sentences[-1])
     last = _CONDITION.sub("", last)
+    if parse(last, language).text == EMPTY:
+        return [*numbers, Place(last, "last line", last)]
     if NO_ANSWER.search(last.rpartition(":")[2]):
         return numbers
     return numbers + _stated(last, "last line", language, leading=False)

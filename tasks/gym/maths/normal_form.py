@@ -81,6 +81,13 @@ _REWRITES = tuple(
         ),
         ("\\", r"\\[ns]icefrac(?![A-Za-z])|\\[ns]frac(?![A-Za-z])|\\xfrac(?![A-Za-z])", r"\\frac"),
         ("^", r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?", r"\\frac{\1}{\2}"),
+        # "\text{about } 5", "\sim 5"
+        (
+            "\\",
+            r"^\s*(?:\\(?:text|mathrm)\s?\{\s?(?:about|approximately|approx\.?|roughly|around)\s?\}|"
+            r"\\sim(?![A-Za-z]))(?=[\s\\$]*[-\d])",
+            "",
+        ),
         ("‰", r"(?<=[\d}])\s?‰", "/10%"),
         ("{", r"\{:\}", ":"),
         ("m", r"(?<=\d)\s?([ap])\.\s?m\b\.?|(?<=\d)\s?\\text\{\s*([ap])\.\s?m\.?\s*\}", r" \1\2m"),
@@ -222,6 +229,8 @@ def _repeating(comma: bool) -> tuple[re.Pattern[str], ...]:
             r"[.,](?P<once>\d{0,40})"
             r"(?P<period>\\dot\s?(?:\{\d\}|\d)(?:\d{0,40}\\dot\s?(?:\{\d\}|\d))?)",
             r"[.,](?P<once>\d{0,40}?)(?P<period>(?:\d\u0305){1,40})",
+            # "0.3\u0307", "0.1\u030742857\u0307"
+            r"[.,](?P<once>\d{0,40}?)(?P<period>\d\u0307(?:\d{0,40}\u0307)?)(?![\d\u0307])",
             # "0.(3)"
             point + r"(?P<once>\d{0,40})\((?P<period>\d{1,40})\)(?![\w^])",
             # "0.333...", "0.0833...", "0.1818...": a digit or a group that is there twice goes on.

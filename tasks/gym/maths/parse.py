@@ -87,7 +87,8 @@ _REALS = re.compile(
     re.IGNORECASE,
 )
 _EVERY_NUMBER = "(-\\infty,\\infty)"
-_EMPTY = "\\emptyset"
+EMPTY = "\\emptyset"
+"""What the empty set, and "no solution", is written as."""
 _NO_SOLUTION = re.compile(
     "no solutions?|there is no solution|there are no solutions|(?:the )?empty set|"
     "tidak ada solusi|tidak ada penyelesaian|himpunan kosong|tiada penyelesaian|set kosong|"
@@ -252,8 +253,8 @@ def _answer(text: str, depth: int) -> Answer:
 
 def _constant(text: str, depth: int) -> Answer | None:
     """Read a matrix, or the set of all real numbers."""
-    if text == _EMPTY:
-        return Answer("words", _EMPTY)
+    if text == EMPTY:
+        return Answer("words", EMPTY)
     if _REALS.fullmatch(text):
         return _whole("()", _EVERY_NUMBER, ["-\\infty", "\\infty"], depth)
     along = components(text)
@@ -505,7 +506,7 @@ def _words(text: str) -> Answer | None:
     if len(folded) == 1 or re.fullmatch(r"[A-Z]{3,6}", words):  # N is not n, ABC may be a product
         folded = re.sub(r"\W", "", words)
     if _NO_SOLUTION.fullmatch(folded):
-        return Answer("words", _EMPTY)
+        return Answer("words", EMPTY)
     term = parse_term(text) if re.fullmatch(r"[a-z]{3,4}", text) else None
     return Answer("words", folded or text, term=term)
 

@@ -161,6 +161,10 @@ _STEMS = {
 _TIME = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d(?:\W?[ap]m)?", re.IGNORECASE)
 # "1 to 4", "2 \text{ to } 3"
 _RATIO_IN_WORDS = re.compile(r"([\d.]+) ?(?:\\text ?\{ ?to ?\}|to) ?([\d.]+)")
+# "1 in 4", "3 out of 10"
+_ONE_IN = re.compile(r"(?<![\w.,/$])(\d{1,6})\s(?:in|out\sof)\s(\d{1,6})(?![\w/%]|[.,]\d|\s?\\?%)")
+# "2比3", "2 berbanding 3"
+_COMPARED_BY = re.compile(r"(?<=\d)\s?(?:比|berbanding)\s?(?=\d)")
 # "C(5,2)"
 _NAMED_POINT = re.compile(r"[A-Z]\s?(\([^()]*\))")
 _HALVES_OF_A_DAY = frozenset({"am", "pm"})
@@ -327,6 +331,9 @@ class AnswerForm:
 
     def plain(self, text: str, gold: str) -> str:
         """Return a text in which 2e-3 is 2e - 3 if e is a letter of the problem or the gold."""
+        text = _COMPARED_BY.sub(":", text)
+        if self.fraction or self.percent:
+            text = _ONE_IN.sub(_share_of, text)
         if "‰" in self.words:  # it asks for a number of thousandths
             text = text.replace("‰", "")
         if ("e+" not in text and "e-" not in text) or not _SHORT_EXPONENT.search(text):
@@ -482,6 +489,12 @@ class AnswerForm:
             text=f"{answer.text} per 100",
             term=LatexTerm("*", (answer.term, hundredth)),
         )
+
+
+def _share_of(match: re.Match[str]) -> str:
+    """Write 1 in 4 as 1/4; 5 in 2 is no share."""
+    part, whole = int(match[1]), int(match[2])
+    return f"{part}/{whole}" if part <= whole and whole else match[0]
 
 
 def _permutations(match: re.Match[str]) -> str:

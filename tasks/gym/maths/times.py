@@ -28,6 +28,8 @@ _IN_TEXT = re.compile(rf"(?<![\d.,:])(?:{_TIME.pattern})(?!\d|[A-Za-z]|:)", re.I
 _LAYOUT = re.compile(r"\\(?:text|mathrm)\s?\{|[{}$~\ue000]|\\[,;: ]")
 
 
+# "7 giờ rưỡi", "7点半"
+_AND_A_HALF = re.compile(r"(?<![\d.,:])(\d{1,2})\s?(?:giờ|[時时点點])\s?(?:rưỡi|半)", re.IGNORECASE)
 # "19 giờ 30 phút", "7点30分", which elsewhere are a duration in minutes
 _IN_TWO_UNITS = re.compile(
     r"(?<![\d.,:])(\d{1,2})\s?(?:giờ|[時时点點])\s?([0-5]?\d)\s?(?:phút|分)(?![钟鐘])",
@@ -41,7 +43,8 @@ _NAMES_HALF = re.compile(
 
 
 def times_in_digits(text: str) -> str:
-    """Write `19 giờ 30 phút` as 19:30."""
+    """Write `19 giờ 30 phút` and `7点半` as 19:30 and 7:30."""
+    text = _AND_A_HALF.sub(r"\1:30", text)
     return _IN_TWO_UNITS.sub(lambda match: f"{match[1]}:{int(match[2]):02}", text)
 
 

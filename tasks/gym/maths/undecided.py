@@ -47,7 +47,10 @@ _MAY_COUNT = {
         ),
         "score": ("20", "score"),
         "quarter": ("1/4", "quarter"),
+        "ten": ("10", "ten chục dezena decena dizaine"),
+        "thousand": ("1000", "grand"),
         "jiao": ("1/10", "角 毛"),
+        "cent": ("1/100", "cent ¢ sen satang สตางค์ centavo sentimo céntimo cêntimo pence xu paise"),
         "basis point": ("1/10000", "bps bp basi"),
         "million": ("1/1000000", "ppm"),
         "billion": ("1/1000000000", "ppb"),
@@ -65,6 +68,7 @@ DATE = "day and month of a date in digits may be changed"
 PRODUCT = "the gold is an equation, or what the problem calls a product"
 EXCLAMATION = "the answer ends in !, which is a factorial or ends its sentence"
 COUNTED = "the answer counts things of which each may be several, or a part"
+INVERSE = "a function has the name of its inverse"
 RATIO = "the answer is a ratio, and the problem speaks of none"
 UNFINISHED = "the answer ends in dots, behind which it may go on"
 PART = "the gold is one number of a form that is not read"
@@ -128,9 +132,19 @@ def is_open_count(gold: Answer, other: Answer, question: str) -> bool:
     bare = replace(other, unit=frozenset[str](), text="answer")
     words = [word for word, (meant, _) in _MAY_COUNT.items() if meant == name]
     if same(gold, bare):
-        return not any(word in question.casefold() for word in words)
+        spoken_of = "|".join(
+            rf"(?<![a-z]){word}s?(?![a-z])" if word.isascii() else word for word in words
+        )
+        return re.search(spoken_of, question.casefold()) is None
     factor = LatexTerm("num", value=number)
     return same(gold, replace(bare, term=LatexTerm("*", (other.term, factor)))) is True
+
+
+def is_inverse_of(gold: Answer, other: Answer) -> bool:
+    """Say whether one answer is f(x) and the other one its inverse by name."""
+    names = [re.sub(r"\s|[{}]", "", answer.name) for answer in (gold, other)]
+    bare = [name.replace("^-1", "") for name in names]
+    return bool(bare[0]) and bare[0] == bare[1] and names[0] != names[1]
 
 
 def is_open_ratio(gold: Answer, other: Answer) -> bool:

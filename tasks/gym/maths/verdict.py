@@ -31,10 +31,12 @@ from tasks.gym.maths.undecided import (
     COUNTED,
     DIGITS,
     EXCLAMATION,
+    INVERSE,
     PRODUCT,
     RATIO,
     UNFINISHED,
     is_exclaimed,
+    is_inverse_of,
     is_open_count,
     is_open_product,
     is_open_ratio,
@@ -242,6 +244,8 @@ def _settled(
         return _Comparison(None, COUNTED)
     if one.equal and is_open_product(ours, theirs, form.words):
         return _Comparison(None, PRODUCT)
+    if one.equal and is_inverse_of(ours, theirs):
+        return _Comparison(None, INVERSE)
     if one.equal and not form.ratio and is_open_ratio(ours, theirs):
         return _Comparison(None, RATIO)
     if one.equal is not False:

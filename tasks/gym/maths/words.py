@@ -23,8 +23,8 @@ _COMPARED = (
     "minimal|maksimal|hơn|ít nhất|nhiều nhất|tối đa|tối thiểu|dưới|trên|más|menos|al menos|"
     "mayor|menor|como máximo|plus|moins|au moins|au plus|mais|maior|pelo menos|no máximo|"
     "supérieur|supérieure|inférieur|inférieure|superior|inferior|"
-    "mehr|weniger|mindestens|höchstens|größer|kleiner|มากกว่า|น้อยกว่า|อย่างน้อย|ไม่เกิน|大于|大於|"
-    "小于|小於|至少|至多|超过|超過|不到|多于|多於|少于|少於"
+    "mehr|weniger|mindestens|höchstens|größer|kleiner|มากกว่า|น้อยกว่า|อย่างน้อย|ไม่เกิน|ต่ำกว่า|สูงกว่า|เกินกว่า|大于|大於|"
+    "小于|小於|至少|至多|超过|超過|不到|多于|多於|少于|少於|低于|低於|高于|高於|不足"
 )
 _UNSURE = (
     "maybe|perhaps|possibly|might be|may be|could be|mungkin|barangkali|boleh jadi|bisa jadi|"
@@ -96,7 +96,7 @@ OPENS_RANGE = _compiled(rf"{_pattern(_BETWEEN)}[\s$]*$")
 BETWEEN_LAST = _compiled(rf"{_pattern(_BETWEEN)}[^.]{{0,40}}{_pattern(_AND, _OR, _TO)}[\s$]*$")
 """Before the second end of a range."""
 MORE_FOLLOWS = _compiled(
-    rf"\s*{_pattern(_BEYOND)}|"
+    rf"\s*(?:[^\s\d.,;:!?，。]{{1,12}}?\s?)?{_pattern(_BEYOND)}|"
     r"\s*(?:(?:and|dan|y|et|e|und)\s+(?:(?:an?|one|two|three|five|une?|um|ein)\s+)?"
     r"(?:half|quarters?|thirds?|fifths?|eighths?|setengah|medi[oa]|demie?|mei[oa]|halb)|einhalb|setengah|rưỡi|ครึ่ง|半)(?!\w)"
 )
@@ -138,7 +138,7 @@ ALTERED_AFTER = _compiled(
     r"off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
     r"in\s+base|as\s+opposed|with\s+(?:a\s+)?probability|"
     r"(?:on|at)\s+(?:some|(?:the\s+)?(?:earliest|latest|most|least))(?!\w)|choose\s+\d|"
-    r"and\s+(?:counting|up|more|above|beyond|below|change|some|something|then\s+some|a\s+(?:bit|little|fraction))(?!\w)|"
+    r"and\s+(?:counting|up|more|above|beyond|below|over|older|higher|change|some|something|then\s+some|a\s+(?:bit|little|fraction))(?!\w)|"
     r"dozen\s+and|is\s+what|said|point\s+\w+|"
     r"(?:"
     r"written|spelled|backwards|reversed|twice|thrice|apart|though|although|"

@@ -33,7 +33,9 @@ def score(problem, language: str, gold: str, response: str) -> float | None:
     return final_answer.verify(one, response).score
 
 
-ALL_CODES = [*units.CODES, *(f"{one}$" for one in units.SIGNED_DOLLARS), *units.CURRENCY_SIGNS]
+# ¢ counts hundredths, and is left open where the problem has no cents
+WHOLE_SIGNS = units.CURRENCY_SIGNS.replace("¢", "")
+ALL_CODES = [*units.CODES, *(f"{one}$" for one in units.SIGNED_DOLLARS), *WHOLE_SIGNS]
 
 
 def faults(problem, cells: Iterable[tuple[str, str, str]]) -> list[str]:
