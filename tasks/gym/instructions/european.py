@@ -78,7 +78,7 @@ def _first_words(text: str, arguments: Arguments) -> bool:
     paragraph = nth_paragraph(text, arguments)
     start = re.escape(arguments["first_word"].strip().lower())
     return paragraph is not None and bool(
-        re.match(rf"[\"'“«¿¡\s]*{start}(?![\w-])", paragraph.lower())
+        re.match(rf"[\"'“«¿¡\s*_]*{start}(?![\w-])", paragraph.lower())
     )
 
 

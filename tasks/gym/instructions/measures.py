@@ -214,9 +214,11 @@ def script_characters(text: str, script: str) -> int:
 def occurrences(text: str, word: str) -> int:
     """Count a word or phrase: as whole words; in Thai, kana and Han also inside others.
 
-    Letter case and compatibility forms (full-width letters, decomposed accents) do not count.
+    Letter case, compatibility forms (full-width letters, decomposed accents) and where a line ends
+    do not count.
     """
-    return len(re.findall(_bounded(folded(word.strip())), folded(text)))
+    word, text = (" ".join(folded(one).split()) for one in (word, text))
+    return len(re.findall(_bounded(word), text))
 
 
 def folded(text: str) -> str:

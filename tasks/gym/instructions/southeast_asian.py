@@ -90,7 +90,8 @@ def _traditional(text: str, arguments: Arguments) -> bool | None:
 
 
 def _starts(text: str, arguments: Arguments) -> bool:
-    return folded(text.strip()).startswith(folded(arguments["start_phrase"].strip()))
+    start, text = folded(arguments["start_phrase"].strip()), folded(text.strip())
+    return text.startswith(start) or text.lstrip("*_").startswith(start)  # **these words**
 
 
 def _quoted(text: str, arguments: Arguments) -> bool:

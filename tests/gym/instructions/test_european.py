@@ -21,6 +21,12 @@ SHARED: list[tuple[str, dict[str, object], str, str]] = [
         "Hola.\n\n«En mi opinión, sí.»",
         "Hola.\n\nEn mi opiniónes.",
     ),
+    (
+        "length_constraints:nth_paragraph_first_word",
+        {"num_paragraphs": 2, "nth_paragraph": 2, "first_word": "hola"},
+        "Uno\n\n**Hola**, sí.",
+        "Uno\n\n**Sí**, hola.",
+    ),
     ("detectable_content:postscript", {"postscript_marker": "PS"}, "Fin.\nPS : bis", "Le temps"),
     ("detectable_content:postscript", {"postscript_marker": "P.-S."}, "p.-s. Bis", "P.S. Bis"),
     ("detectable_content:postscript", {"postscript_marker": "추신"}, "안녕. 추신: 곧", "안녕."),

@@ -76,6 +76,8 @@ EXAMPLES: list[tuple[str, dict[str, object], str, str]] = [
     ),
     ("keywords:existence", {"keywords": ["iPhone"]}, "買ＩＰＨＯＮＥ手機", "iPhones"),
     ("keywords:forbidden_words", {"forbidden_words": ["giá"]}, "giám đốc", "Gia\u0301 rẻ"),
+    ("keywords:existence", {"keywords": ["kasut merah"]}, "Kasut\nmerah.", "Kasut, merah."),
+    ("keywords:forbidden_words", {"forbidden_words": ["red bag"]}, "red, bag", "A red\nbag"),
     ("keywords:forbidden_words", {"forbidden_words": ["เท้า"]}, "มือ", "รองเท้า"),
     (
         "keywords:frequency",
@@ -109,6 +111,7 @@ EXAMPLES: list[tuple[str, dict[str, object], str, str]] = [
     ),
     ("format:quotation", {}, "「很好。」", "「很好。"),
     ("format:start_phrase", {"start_phrase": "xin chào"}, "Xin cha\u0300o bạn", "Chào bạn"),
+    ("format:start_phrase", {"start_phrase": "xin chào"}, "**Xin chào** bạn", "- Xin chào"),
     ("format:end_phrase", {"end_phrase": "ค่ะ"}, "สวัสดีค่ะ\n", "สวัสดีค่ะ!"),
     ("format:no_comma", {}, "紅 白", "紅、白"),
     ("format:thai_digits", {}, "๑๒ บาท", "๑2 บาท"),
