@@ -47,6 +47,8 @@ _PROBES = (
     "北京 मूल्य ½ 🙂",
 )
 """Texts in which tokenizers differ: digits, runs of blanks, scripts, what NFKC would change."""
+_PUBLISHED_WITH_CODE = ("bailing_moe", "deepseek_v3")
+"""Types whose checkpoints have an auto_map beside what is built in."""
 _NAMED = re.compile(r"(?!<0x)[<\[(|\uff5c].*[>\])|\uff5c]")
 """A control token that only the vocabulary has: </s>, [PAD]; not the byte <0x0A>."""
 REGISTERED = "models:/"
@@ -124,13 +126,14 @@ def check_model_folder(path: Path) -> None:
 
 def _check_same_model(path: Path, config: Mapping[str, Any]) -> None:
     """Refuse what engines would read differently: vLLM opens the class that `architectures` names
-    and the weights that `quantization_config` (of MLX `quantization`) describes, others those of
-    `model_type` as they are.
+    and the weights that `quantization_config` (of MLX `quantization`, once `compression_config`)
+    describes, others those of `model_type` as they are; who trusts remote code runs what `auto_map`
+    names.
 
     Raises:
         SettingsError: names the key.
     """
-    for key in ("quantization_config", "quantization"):
+    for key in ("quantization_config", "compression_config", "quantization"):
         if method := config.get(key):
             raise SettingsError(
                 f"{path}/{CONFIG} has a {key} ({str(method)[:60]}), and weights are read as they "
@@ -138,6 +141,14 @@ def _check_same_model(path: Path, config: Mapping[str, Any]) -> None:
             )
     names = config.get("architectures") or []
     kind = str(config["model_type"])
+    places = config.get("auto_map")
+    code = places.get("AutoModelForCausalLM") if isinstance(places, dict) else places
+    if code and kind in FAMILIES and kind not in _PUBLISHED_WITH_CODE:
+        raise SettingsError(
+            f"{path}/{CONFIG} has an auto_map ({code}), and {kind} is read without code of the "
+            "folder. Remove the key if the model is computed as that type is; else give it a "
+            f"model_type of its own, and name its code as `architecture` ({GUIDE})."
+        )
     known = {f"{kind.replace('_', '')}{version}forcausallm" for version in ("", "v2")}
     if kind in FAMILIES and names and not {str(name).lower() for name in names} & known:
         raise SettingsError(
@@ -373,6 +384,12 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises:
         SettingsError: there is none.
     """
+    if path.suffix == ".gguf" or (any(path.glob("*.gguf")) and not (path / CONFIG).exists()):
+        raise SettingsError(
+            f"{path} has weights in GGUF, of another program. Give the checkpoint that they were "
+            "made from as a folder; where there is none, python -m "
+            f"tasks.training.foundation.gguf_file {path} OUT writes one (needs the package gguf)."
+        )
     if not path.is_dir():
         raise SettingsError(
             f"{path} is not a folder. Give a Hugging Face model directory.{_download(path)}"

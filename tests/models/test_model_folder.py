@@ -216,6 +216,14 @@ def test_an_end_token_that_the_tokenizer_does_not_have_is_refused(copy, entries)
     ("changes", "message"),
     [
         ({"quantization_config": {"quant_method": "fp8"}}, "before quantisation"),
+        (
+            {"compression_config": {"quant_method": "compressed-tensors"}},
+            "has a compression_config",
+        ),
+        (
+            {"auto_map": {"AutoModelForCausalLM": "own.Own"}},
+            r"an auto_map \(own.Own\), and qwen3_moe",
+        ),
         ({"quantization": {"group_size": 64, "bits": 4}}, "has a quantization .*as they are"),
         ({"architectures": ["LlamaForCausalLM"]}, "engines go by one or the other"),
         ({"architectures": ["Qwen3MoeForSequenceClassification"]}, "engines go by one or the"),
@@ -226,6 +234,24 @@ def test_a_config_that_engines_would_read_differently_is_refused(copy, changes, 
 
     with pytest.raises(SettingsError, match=message):
         check_model_folder(copy)
+
+
+def test_a_map_of_code_that_opens_no_model_is_no_fault(copy):
+    _edit(copy / "config.json", auto_map={"AutoConfig": "own.OwnConfig"})
+
+    check_model_folder(copy)
+
+
+def test_weights_in_gguf_alone_are_named_with_what_converts_them(tmp_path):
+    file = tmp_path / "m-Q4_K_M.gguf"
+    file.write_bytes(b"GGUF")
+
+    for path in (tmp_path, file):
+        with pytest.raises(SettingsError, match=r"in GGUF.*\.gguf_file .* OUT writes one"):
+            check_model_folder(path)
+    file.rename(tmp_path / "notes.txt")
+    with pytest.raises(SettingsError, match=r"config\.json is missing"):
+        check_model_folder(tmp_path)
 
 
 def test_a_folder_of_checkpoints_names_one(copy):
