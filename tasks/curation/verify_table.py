@@ -42,6 +42,9 @@ COLUMNS = ("question", "gold", "answer", "language")
 """What a column may be; without a question or a language, "" and the option are taken."""
 NEEDED = ("gold", "answer")
 SHOWN_CHARACTERS = 60
+_ASKING = ("user", "human")
+_BESIDE = ("system", "developer", "tool", "function")
+"""Roles whose words are no answer."""
 _NO_QUESTION = (
     "Read without questions, which say what is asked for (a unit, a form, a modulus): "
     "--column question=NAME"
@@ -107,7 +110,7 @@ def verify_rows(
     if not first:
         raise SettingsError(f"{path.name} has no readable row: {_problem_of(path, opened)}")
     _check_columns(first, columns)
-    opening = _opening([_cell(row, columns["answer"]) for row in first])
+    opening = _opening([_answer(row, columns["answer"]) for row in first])
     golds: list[Item] = []
     for row in first:
         with suppress(BadRow):  # it gets its reason below
@@ -175,13 +178,14 @@ def _verified(
         if columns[role] not in row.fields:
             raise BadRow("missing_field", f"the row has no {columns[role]!r}")
     problem = _problem(row, columns, verifier, language)
-    gold, answer = _value(problem), _cell(row, columns["answer"], problem.language)
+    gold, answer = _value(problem), _answer(row, columns["answer"], problem.language)
     if not gold:
         raise BadRow("empty_field", f"{columns['gold']!r} is blank")
     whole = answer if answer.startswith(THINK_OPEN) else opening + answer
     (verdict,) = score_batch([problem], [whole])
-    theirs = (_cell(row, columns[role]) for role in NEEDED)  # which reads points of decimals only
-    return VerdictRow(row.key, gold, answer, verdict, _math_verify(*theirs))
+    # math-verify reads points of decimals only.
+    theirs = _math_verify(_cell(row, columns["gold"]), _answer(row, columns["answer"]))
+    return VerdictRow(row.key, gold, answer, verdict, theirs)
 
 
 def _problem(row: RawRow, columns: Mapping[str, str], verifier: str, language: str) -> Problem:
@@ -218,6 +222,27 @@ def _cell(row: RawRow, column: str, language: str = "en") -> str:
     if _is_chat(value):
         value = "\n".join(turn["content"] for turn in cast("list[dict[str, str]]", value))
     return str(as_written(cast("JsonValue", value), language)).strip()
+
+
+def _answer(row: RawRow, column: str, language: str = "en") -> str:
+    """Return a cell as `_cell`; of a whole chat what was said behind the last question alone.
+
+    A question often has its gold among options: its words are not the model's.
+    """
+    value = row.optional(column, "")
+    if isinstance(value, str) and value.lstrip().startswith("[{"):
+        with suppress(ValueError):
+            value = json.loads(value)
+    if not value or not _is_chat(value):
+        return _cell(row, column, language)
+    said: list[str] = []
+    for turn in cast("list[dict[str, str]]", value):
+        role = str(turn.get("role", "")).lower()
+        if role in _ASKING:
+            said.clear()
+        elif role not in _BESIDE:
+            said.append(turn["content"])
+    return "\n".join(said).strip()
 
 
 def _is_chat(value: object) -> bool:

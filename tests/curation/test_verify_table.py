@@ -10,6 +10,7 @@ import pytest
 
 from tasks.curation.commands import verify
 from tasks.curation.first_rows import FIRST
+from tasks.curation.verify_table import columns_of, verify_rows
 from tasks.errors import SettingsError
 
 ROWS = [
@@ -206,3 +207,26 @@ def test_earlier_verdicts_are_not_written_over(tmp_path):
         verify([str(file), "--out", str(out)])
 
     assert "of yesterday" == out.read_text()
+
+
+@pytest.mark.parametrize("written", [list, json.dumps])
+def test_the_words_of_a_question_are_no_answer(written, tmp_path):
+    question = {"role": "user", "content": "Is it 5 or 4?"}
+    said = {"role": "assistant", "content": "It is 4."}
+    chats = {
+        "right": [question, said],
+        "wrong": [question, {"role": "assistant", "content": "It is 5."}],
+        "empty": [question, {"role": "assistant", "content": ""}],
+        "none": [question],
+        "before": [question, said, question],
+        "tool": [question, said | {"content": "?"}, {"role": "tool", "content": "4"}],
+        "alone": [said],
+    }
+    file = tmp_path / "answers.jsonl"
+    lines = [{"gold": "4", "answer": written(chat)} for chat in chats.values()]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    rows = verify_rows(file, columns_of([]), "final_answer", "en")
+    solved = {name for name, row in zip(chats, rows, strict=True) if row.verdict.solved}
+
+    assert {"right", "alone"} == solved
