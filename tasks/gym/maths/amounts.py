@@ -75,11 +75,11 @@ _HAS_CODE = re.compile(
 _SCALES: Mapping[str, Mapping[int, str]] = {
     "en": {
         2: "hundred",
-        3: "thousand",
+        3: "thousand|thousands",
         5: "lakh|lakhs",
-        6: "million|millions",
+        6: "million|millions|mln",
         7: "crore|crores",
-        9: "billion|billions",
+        9: "billion|billions|bln",
         12: "trillion|trillions",
     },
     "id": {3: "ribu|rb", 6: "juta|jt", 9: "miliar|milyar", 12: "triliun|trilyun"},
@@ -313,7 +313,7 @@ def _halved(language: str) -> re.Pattern[str]:
     half = _AND_A_HALF.get(language, "(?!)")
     unit = rf"\s?(?:{_HALVED[language]})" if language in _HALVED else r"\s[^\W\d_]{1,15}"
     start = _DENSE_START if language in _DENSE else _START
-    return re.compile(rf"{start}(\d{{1,4}})({unit}){half}(?![^\W_])", re.IGNORECASE)
+    return re.compile(rf"{start}(\d{{1,4}})({unit}){half}(?![^\W_]|-)", re.IGNORECASE)
 
 
 def _plus_half(number: str, language: str) -> str:

@@ -73,8 +73,10 @@ _HAN = re.compile(
     rf"(?<![\d.])(?:百分之(?P<percent>{_HAN_NUMBER})|(?P<below>{_HAN_NUMBER})分之(?P<top>{_HAN_NUMBER})|"
     rf"(?P<half>一半|半(?=$|[个個]$))|(?P<whole>{_HAN_NUMBER})(?:[点點](?P<decimals>[{''.join(_HAN_DIGITS)}]+))?)"
 )
-# "2个半", "2个1/2", as the half at the end of a text is read before
-_AND_HALF = re.compile(r"(?<![\d.,/])(\d{1,9})[个個](?:半|1/2)")
+# "2个半", "2斤1/2", as the half at the end of a text is read before
+_AND_HALF = re.compile(
+    r"(?<![\d.,/])(\d{1,9})(?:[个個]|(?P<unit>年|天|公?斤|公?里|米|升|[岁歲]|倍))(?:半|1/2)"
+)
 _ONES = "one|two|three|four|five|six|seven|eight|nine"
 _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -285,7 +287,7 @@ def machine_numbers(text: str, language: str) -> str:
     """Rewrite every number of a text; in brackets a comma without a space separates members."""
     text = spelled_out(spelled_beside_digits(text, language), language)
     if primary(language) in ("zh", "ja"):
-        text = _AND_HALF.sub(r"\1.5", _HAN.sub(functools.partial(_chinese, language), text))
+        text = _AND_HALF.sub(r"\1.5\g<unit>", _HAN.sub(functools.partial(_chinese, language), text))
     if "," not in text and "." not in text and " " not in text and "'" not in text:
         return text
     if _NO_WHOLE.fullmatch(text):  # no group begins with a separator, so that it is a decimal

@@ -152,7 +152,7 @@ _CONDITIONS = tuple(
     re.compile(pattern)
     for pattern in (
         r"[\s,;(]\s*(?:\\text(?:rm|it|bf)?\s*\{\s*)?[,(]?\s*"
-        rf"(?:for\s+(?:all|any|every|each|some|an?\s+(?:\w+\s+)?constant)|where(?!\s+as)|\\forall|{_FOR_ALL}|"
+        rf"(?:for\s+(?:(?:all|any|every|each)(?!\s+\d)|some|an?\s+(?:\w+\s+)?constant)|where(?!\s+as)|\\forall|{_FOR_ALL}|"
         r"(?:for|with|với|dengan|com|con|avec|mit|untuk|bagi|para|pour|für|เมื่อ)"
         r"(?=\s*\}?\s*[a-z]\s*(?:[<>]|\\in|\\ne)))(?:(?![A-Za-z])|(?<=[\u0e00-\u9fff]))"
         r"(?P<about>(?!)\b)?(?:[^=]|(?<=[<>])=)*$",

@@ -55,7 +55,7 @@ _AND = "(?:and|dan|và|e|y|et|und|at)"
 # "h30", "m 20 cm", "+ y", "+", "∠30°", "-> 5", "| 5", "* x" behind a number; not "**", or the cells
 # of a table.
 _SIGN_AFTER = re.compile(
-    r"h[0-5]\d(?:m|min)?(?!\w)|"
+    r"h[0-5]\d(?:m|min)?(?!\w)|\s(?:less|plus|minus)\s\d|"
     rf"\s?(?:{_MEASURE})\s(?:{_AND}\s)?\d[\d.,]*\s?(?:{_MEASURE})(?![^\W_])|"
     r"[\s$]*(?:[+×÷·⋅∙•±∓√∠∨∧∪∩∈⊕⊗∘∥∣∤⊥‰‱]|\*\s?(?:[\d(\\]|[A-Za-z](?![A-Za-z]))|"
     r"[-−]\s?[b-df-hj-np-tv-xz](?![^\W\d_])|(?:[→⟶⇒↔⇔↦⟹]|[-=]+>|\|(?!.*\|))[\s$]*[-+]?\d)"

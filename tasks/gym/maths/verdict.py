@@ -71,6 +71,8 @@ _WORK = re.compile(
     r"\\(?:i*int|sum|prod|lim|oint|(?:d|t)?frac\s*\{\s*(?:\\partial|d)\s*\}\s*\{\s*(?:\\partial|d))(?![A-Za-z])"
 )
 """Work that an answer leaves to its reader; it is one only where the gold leaves it too."""
+# "~~5~~"
+_STRUCK = re.compile(r"(?<![\w}$\\])~~(?=\S)[^~\n\\$]{1,80}(?<=\S)~~")
 # "<thinking>4</thinking>": a thought under a name that no chat template has
 _THOUGHT = re.compile(
     r"\A\s*<(?P<tag>thinking|thoughts?|reasoning|scratchpad|reflection)>(?:(?!</?(?P=tag)>).)*+</(?P=tag)>"
@@ -133,7 +135,9 @@ class _Comparison:
 def _check(
     language: str, locate: Locate, form: AnswerForm, response: str, gold: FinalAnswer, answer: str
 ) -> Verdict:
-    answer = form.plain(without_container(visible(_THOUGHT.sub("", answer))), gold.value)
+    answer = form.plain(
+        without_container(visible(_STRUCK.sub(" ", _THOUGHT.sub("", answer)))), gold.value
+    )
     gold = gold.model_copy(update={"value": form.plain(gold.value, gold.value)})
     whole, allowed = _gold(gold.value, language), _fraction(gold.tolerance)
     ours = form.read(whole, whole)

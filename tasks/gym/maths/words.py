@@ -24,7 +24,9 @@ _COMPARED = (
     "mayor|menor|como máximo|plus|moins|au moins|au plus|mais|maior|pelo menos|no máximo|"
     "supérieur|supérieure|inférieur|inférieure|superior|inferior|"
     "mehr|weniger|mindestens|höchstens|größer|kleiner|มากกว่า|น้อยกว่า|อย่างน้อย|ไม่เกิน|ต่ำกว่า|สูงกว่า|เกินกว่า|大于|大於|"
-    "小于|小於|至少|至多|超过|超過|不到|多于|多於|少于|少於|低于|低於|高于|高於|不足"
+    "小于|小於|至少|至多|超过|超過|不到|多于|多於|少于|少於|低于|低於|高于|高於|不足|"
+    "higit sa|mahigit|kulang sa|mas mababa sa|mas malaki sa|hindi bababa sa|"
+    "hindi lalampas sa|hindi hihigit sa"
 )
 _UNSURE = (
     "maybe|perhaps|possibly|might be|may be|could be|mungkin|barangkali|boleh jadi|bisa jadi|"
@@ -32,13 +34,16 @@ _UNSURE = (
     "pode ser|vielleicht|möglicherweise|อาจ|บางที|น่าจะ|也许|也許|或许|或許|可能|大概"
 )
 _WRONG = (
-    "wrong|incorrect|false|salah|keliru|sai|incorrecto|incorrecta|incorreto|incorreta|errado|"
+    "❌|✗|✘|wrong|incorrect|false|salah|keliru|sai|incorrecto|incorrecta|incorreto|incorreta|errado|"
     "errada|faux|falso|falsa|falsch|está mal|ผิด|错|錯"
 )
 _BETWEEN = "between|from|either|antara|dari|giữa|từ|entre|desde|zwischen|von|ระหว่าง|จาก|介于"
 _TO = "to|through|sampai|hingga|đến|a|à|até|bis|ถึง|到|至|–|—|~"
 _AND = "and|dan|và|y|et|e|und|และ|和|&"
-_BEYOND = "以上|以下|以内|以內|以外|trở lên|trở xuống|ขึ้นไป|ลงมา"
+_BEYOND = (
+    "以上|以下|以内|以內|以外|trở lên|trở xuống|ขึ้นไป|ลงมา|o higit pa|pataas|"
+    "at most|at least|at the most|at the least|at the very least|at the very most"
+)
 """After a number: it is a bound."""
 # "than or equal to", "ou igual a", "或等于".
 _OR_EQUAL = (
@@ -116,7 +121,7 @@ MINUS = _compiled(
 )
 
 ALTERED_BEFORE = _compiled(
-    r"(?<!\w)(?:twice|thrice|double|triple|half(?:\s+of)?|(?:third|quarter|fifth|tenth|square|cube|"
+    r"(?<!\w)(?:❌|✗|✘|twice|thrice|double|triple|half(?:\s+of)?|(?:third|quarter|fifth|tenth|square|cube|"
     r"root|reciprocal|inverse|opposite|negative|factorial|sum|product|difference|quotient|ratio|"
     r"remainder|digits?|divisors?|multiple|successor|predecessor|logarithm|vicinity|north|south|"
     r"short|shy|per\s?cent|%)\s+of|(?:more|less|fewer|greater|smaller|larger|other|rather|lower|higher)"
@@ -134,6 +139,7 @@ ALTERED_AFTER = _compiled(
     r"raised|times(?=\s+(?:\w+self|\d|one|two|three|four|five|six|seven|eight|nine|ten))|if|"
     r"otherwise"
     r")(?!\w)|"
+    r"กว่า|[个個]?(?:多(?![少项項边邊面数數])|[几幾])|ke\s+(?:atas|bawah)(?!\w)|lebih(?!\s+\w)|e\s+(?:um\s+)?pouco|y\s+pico|something(?!\w)|odd(?!\s+\w)|"
     r"a\.k\.a|(?:per\s?cent|\\?%)\s+(?:of(?!\s+(?:the|all|his|her|their|its|our|my|these|them)(?!\w))|"
     r"off|more|less)(?!\w)|to\s+the\s+(?:\w+\s+)?power|"
     r"in\s+base|as\s+opposed|with\s+(?:a\s+)?probability|"
