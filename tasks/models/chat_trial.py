@@ -69,7 +69,12 @@ def template_of(folder: Path) -> str:
     own = folder / TEMPLATE_FILE
     if own.exists():
         return own.read_text(encoding="utf-8")
-    results = _settings(folder).get("chat_template") or ""
+    return _template_in(_settings(folder))
+
+
+def _template_in(settings: dict[str, Any]) -> str:
+    """Return the template that tokenizer_config.json has; '' if it has none."""
+    results = settings.get("chat_template") or ""
     if isinstance(results, list):
         results = {one["name"]: one["template"] for one in results}
     return results.get("default", "") if isinstance(results, dict) else results
@@ -305,6 +310,26 @@ def _missing_header(folder: Path) -> str:
     return re.sub(r"</?think>", "", before.removeprefix(prompt)).strip()
 
 
+def _is_contradicted(folder: Path) -> bool:
+    """Return whether tokenizer_config.json has another template than chat_template.jinja.
+
+    transformers reads the file, and what is older than that file reads the other one.
+    """
+    settings = _settings(folder)
+    other = _template_in(settings)
+    if not other or not (folder / TEMPLATE_FILE).exists():
+        return False
+    question = {"role": "user", "content": QUESTION}
+    chat = [question, {"role": "assistant", "content": _ANSWER}, question]
+    try:
+        return any(
+            render(template_of(folder), settings, turns) != render(other, settings, turns)
+            for turns in ([question], chat)
+        )
+    except Exception:  # noqa: BLE001 - whatever a template raises
+        return True
+
+
 def try_chat(folder: Path) -> str:
     """Say what is wrong with the chat template; '' if nothing is."""
     template = template_of(folder)
@@ -324,6 +349,11 @@ def try_chat(folder: Path) -> str:
             wrong = ": the prompt does not contain the question"
         elif not _OPENING.fullmatch(begun := begun or _other_opening(folder)):
             wrong = f": it begins the response with {begun!r}, which is no open or empty thought"
+        elif _is_contradicted(folder):
+            wrong = (
+                f": {TEMPLATE_FILE} renders a chat otherwise than the chat_template of "
+                "tokenizer_config.json, and programs read one or the other; remove the wrong one"
+            )
         elif header := _missing_header(folder):
             wrong = (
                 f": a prompt ends without {header!r}, which stands before an answer in a chat; "

@@ -298,8 +298,14 @@ def with_chat(folder: Path, chat: ChatSettings) -> Iterator[Path]:
                 f"It reads {', '.join(sorted(names))}."
             )
     text = chat_trial.with_arguments(template, chat.arguments)
+    settings = read_object(folder / "tokenizer_config.json", "")
     with _with_file(folder, chat_trial.TEMPLATE_FILE, text) as linked:
-        yield linked
+        if settings.pop("chat_template", None) is None:
+            yield linked
+            return
+        rest = json.dumps(settings, indent=2) + "\n"  # without the one that has no arguments
+        with _with_file(linked, "tokenizer_config.json", rest) as whole:
+            yield whole
 
 
 def read_by(folder: Path, chat: ChatSettings) -> ChatSettings:

@@ -13,7 +13,7 @@ from data_schemas.rows import Message, Role
 from data_schemas.settings import ChatSettings
 from tasks.engines.chat import closes_thought, load_tokenizer, opening_of, render_prompt
 from tasks.errors import SettingsError
-from tasks.models.model_folder import SHIPPED, with_chat
+from tasks.models.model_folder import SHIPPED, check_model_folder, with_chat
 from tasks.provenance.lineage.statements import load_statement
 from tasks.stages.foundation import ingest_candidates
 from tasks.store.interface import store_at
@@ -63,6 +63,22 @@ def test_whoever_calls_the_released_template_may_give_another_value(hybrid: Path
         )
 
     assert "<think>" not in text
+
+
+def test_a_template_in_the_settings_of_the_tokenizer_does_not_stay_beside_the_one_with_arguments(
+    hybrid: Path,
+):
+    file = hybrid / "tokenizer_config.json"
+    template = hybrid / "chat_template.jinja"
+    settings = json.loads(file.read_text()) | {"chat_template": template.read_text()}
+    template.unlink()
+    file.write_text(json.dumps(settings))
+
+    with with_chat(hybrid, ChatSettings(arguments={"enable_thinking": False})) as folder:
+        check_model_folder(folder)
+
+        assert closes_thought(load_tokenizer(folder))
+    assert settings == json.loads(file.read_text())
 
 
 @pytest.mark.parametrize("value", ['a "b"\n{{ x }}', 3, 0.5])

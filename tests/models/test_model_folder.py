@@ -236,6 +236,16 @@ def test_a_config_that_engines_would_read_differently_is_refused(copy, changes, 
         check_model_folder(copy)
 
 
+def test_two_templates_are_refused_if_they_render_a_chat_differently(copy):
+    text = (copy / "chat_template.jinja").read_text()
+    _edit(copy / "tokenizer_config.json", chat_template=text + "{# the same #}")
+    check_model_folder(copy)
+
+    _edit(copy / "tokenizer_config.json", chat_template=text.replace("<|im_end|>", "</s>"))
+    with pytest.raises(SettingsError, match=r"otherwise than the chat_template of tokenizer_conf"):
+        check_model_folder(copy)
+
+
 def test_a_map_of_code_that_opens_no_model_is_no_fault(copy):
     _edit(copy / "config.json", auto_map={"AutoConfig": "own.OwnConfig"})
 
