@@ -1697,6 +1697,29 @@ NO_ANSWER = {
         },
         "answers has several answers of a task, of which answers.0.answer is the first",
     ),
+    "summaries of which one is preferred": (
+        lambda n: {
+            "info": {"post": f"I met {n} people in the city and ran."},
+            "summaries": [{"text": f"Met {n} people."}, {"text": f"Ran from {n} people."}],
+            "choice": n % 2,
+        },
+        "summaries has several answers of a task, of which choice names one",
+    ),
+    "a tree of turns": (
+        lambda n: {
+            "message_tree_id": f"t{n}",
+            "prompt": {"text": f"Who is {n}?", "replies": [{"text": "Ann.", "replies": []}]},
+        },
+        "prompt.replies has the turns of a tree. Write its best branch as a chat a row",
+    ),
+    "several letters": (
+        lambda n: {
+            "question": f"Which of these are {n}?",
+            **{letter: f"{letter.lower()} {n} of these" for letter in "ABCD"},
+            "answer": ("AC", "B", "A and D")[n % 3],
+        },
+        "answer names several of 4 options, A and the others, in 32 of 48 rows",
+    ),
 }
 
 
@@ -1704,6 +1727,53 @@ NO_ANSWER = {
 def test_what_is_no_answer_is_not_imitated(row, message: str):
     with pytest.raises(DataError, match=re.escape(message)):
         guess_mapping("t", [row(n) for n in range(48)])
+
+
+def test_letters_and_numbers_of_one_thing_are_labels_as_before():
+    letters = [
+        {"question": f"Which is {n}?", "A": f"a {n}", "B": f"b {n}", "answer": "AB"[n % 2]}
+        for n in range(48)
+    ]
+    assert {"A", "B"} == {*guess_mapping("t", letters).mapping.options}
+
+    blood = [
+        {"text": f"Patient {n} was bled.", "group": ("A", "B", "AB")[n % 3]} for n in range(48)
+    ]
+    assert {"A", "B", "AB"} == {*guess_mapping("t", blood).mapping.options}
+
+    one = [
+        {"text": passage(n), "notes": [{"text": f"Note {n}."}], "choice": n % 2} for n in range(48)
+    ]
+    assert {"0", "1"} == {*guess_mapping("t", one).mapping.options}
+
+
+def test_columns_that_mark_one_of_them_are_named_and_labels_of_which_several_hold_are_not():
+    names = ("billing", "shipping", "product")
+    rows = [
+        {"text": passage(n)} | {name: int(n % 3 == place) for place, name in enumerate(names)}
+        for n in range(48)
+    ]
+    remark = "Of billing, shipping, product every row has one with 1"
+
+    assert any(one.startswith(remark) for one in guess_mapping("t", rows).remarks)
+    both = [row | {"product": 1} for row in rows[:1]] + rows[1:]
+    assert not any(one.startswith(remark) for one in guess_mapping("t", both).remarks)
+
+
+def test_ratings_and_wrong_answers_beside_what_is_imitated_are_named():
+    rows = [{"prompt": f"Who is {n}?", "response": f"She is the Ann of {n}."} for n in range(48)]
+
+    def remarks(**beside: object) -> str:
+        cells = [
+            row | {k: f(n) if callable(f) else f for k, f in beside.items()}
+            for n, row in enumerate(rows)
+        ]
+        return " ".join(guess_mapping("t", cells).remarks)
+
+    assert "helpfulness rates the answers" in remarks(helpfulness=lambda n: n % 5)
+    assert "distractor1 has a wrong answer" in remarks(distractor1=lambda n: f"Bob {n}")
+    assert "rates the answers" not in remarks(helpfulness=4)
+    assert "a wrong answer" not in remarks(notes=lambda n: f"Seen on day {n} of these")
 
 
 GOLDS = {

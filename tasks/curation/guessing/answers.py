@@ -197,6 +197,32 @@ def pair(
     return Templates(fields, names, numbers=answer.name, remarks=remarks)
 
 
+# "helpfulness" (HelpSteer2), "quality_score", "reward"
+_RATES = re.compile(
+    r"(?:.*_)?(?:helpfulness|correctness|quality|usefulness|score|rating|ratings|reward|rank)"
+)
+# "distractor1" (SciQ), "incorrect_answers.0" (OpenTDB), "wrong_answer_2"
+_WRONG = re.compile(r"(?:distractors?|(?:best_)?(?:incorrect|wrong)(?:_answers?)?)(?:[_.]?\d+)?")
+
+
+def beside_answers(columns: Sequence[Column], templates: Templates) -> list[str]:
+    """Say of answers that are imitated what columns beside them tell, which no template uses."""
+    if "verifier" in templates.fields:
+        return []
+    remarks: list[str] = []
+    rated = next((c for c in columns if c.is_number and c.is_called(_RATES)), None)
+    if rated is not None and len(rated.counts) > 1:
+        remarks.append(
+            f"{rated.name} rates the answers, and all of them are learned: keep the best rows."
+        )
+    if wrong := [c.name for c in columns if c.is_called(_WRONG)]:
+        remarks.append(
+            f"{wrong[0]} has a wrong answer. To have choices that are verified, write a list of "
+            "options, in an order that does not give the right one away, and its letter."
+        )
+    return remarks
+
+
 def chat(rows: Sequence[Row], columns: Sequence[Column]) -> Templates | None:
     """Return the templates of a chat, a list of messages, all of which are read.
 
@@ -288,18 +314,46 @@ def with_system_and_thought(
     return replace(templates, fields=fields)
 
 
-def check_not_turns(name: str, columns: Sequence[Column]) -> None:
-    """Refuse a table with a turn in each row: no row has a question and its answer.
+def check_not_turns(name: str, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+    """Refuse a table with a turn or a tree of turns in each row: no row has a question and its
+    answer, or it has many (OASST).
 
     Raises:
-        DataError: names the column that says who speaks.
+        DataError: names the column that says who speaks, or the replies.
     """
+    form = 'a chat a row: {"messages": [{"role": ..., "content": ...}, ...]}'
+    for top, cell in rows[0].items():
+        if isinstance(cell, Mapping) and isinstance(cast("Row", cell).get("replies"), list):
+            raise DataError(
+                f"{name}: {top}.replies has the turns of a tree. Write its best branch as {form}"
+            )
     for column in columns:
         if column.is_role and len(column.counts) > 1 and "." not in column.name:
             raise DataError(
-                f"{name}: {column.name} says who speaks, so that a row is a turn. Write a chat a "
-                'row: {"messages": [{"role": ..., "content": ...}, ...]}'
+                f"{name}: {column.name} says who speaks, so that a row is a turn. Write {form}"
             )
+
+
+def check_answers(
+    name: str, templates: Templates, columns: Sequence[Column], rows: Sequence[Row], label: str
+) -> None:
+    """Refuse what is beside answers or among several of them and would be learned as right.
+
+    Args:
+        name: of the source.
+        templates: of it.
+        columns: of it.
+        rows: of it.
+        label: that was asked for; '' = none was.
+
+    Raises:
+        DataError: names the column.
+    """
+    check_not_judged(name, columns, templates)
+    check_not_ranked(name, templates, rows)
+    if not label:
+        check_not_compared(name, templates, rows)
+    check_one_gold(name, templates, rows)
 
 
 _RANKED = frozenset(
@@ -325,6 +379,30 @@ def check_not_ranked(name: str, templates: Templates, rows: Sequence[Row]) -> No
                 f"{name}: {stem} has several answers of a task, of which {column} is the first. "
                 "Write the best one into a column, or two of them (chosen, rejected), which train "
                 "a judge"
+            )
+
+
+# "choice" (TL;DR comparisons), "preferred", "winner": the number of one of several answers
+_PREFERRED = re.compile("choice|prefer(?:red|ence)|winner|best|better(?:_id)?|chosen")
+
+
+def check_not_compared(name: str, templates: Templates, rows: Sequence[Row]) -> None:
+    """Refuse to ask which of several answers is preferred where the prompt has the first alone.
+
+    Raises:
+        DataError: names the list.
+    """
+    key = Column(templates.label, (), {})
+    if not templates.label or templates.lettered or not key.is_called(_PREFERRED):
+        return
+    for column in templates.columns:
+        path, _, inner = column.rpartition(".")
+        stem, _, place = path.rpartition(".")
+        several = [parts for row in rows if len(parts := parts_at(row, stem)) > 1]
+        if inner and place == "0" and len(several) >= MOSTLY * len(rows):
+            raise DataError(
+                f"{name}: {stem} has several answers of a task, of which {templates.label} names "
+                "one. Write two of them into columns (chosen, rejected), which train a judge"
             )
 
 

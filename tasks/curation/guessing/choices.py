@@ -200,6 +200,55 @@ def choice(columns: Sequence[Column], label: Column, remarks: Sequence[str] = ()
     return replace(templates, fields=templates.fields | {"facets": facets})
 
 
+# "AC", "A, C", "A and C"
+_SOME_LETTERS = re.compile(r"[A-J](?:(?:[\s,;/&|+]|and)*[A-J])*")
+
+
+def check_one_letter(
+    name: str, templates: Templates, rows: Sequence[Row], key: Column | None
+) -> None:
+    """Refuse a key that names several options at once: letters together are no label.
+
+    Args:
+        name: of the source.
+        templates: of a choice.
+        rows: of the table.
+        key: the column of its labels; None if somebody asked for it, or it has none.
+
+    Raises:
+        DataError: names the key.
+    """
+    if (
+        key is None
+        or templates.lettered
+        or any(not _SOME_LETTERS.fullmatch(value) for value in key.counts)
+    ):
+        return
+    count = sum(n for value, n in key.counts.items() if len(value) > 1)
+    letters = {one for value in key.counts for one in value if one in LETTERS}
+    options = next((one for one in list_options(rows) if key.name not in one), None)
+    if count and options and letters <= {*LETTERS[: len(options)]}:
+        raise DataError(
+            f"{name}: {key.name} names several of {len(options)} options, {options[0]} and the "
+            f"others, in {count:,} of {len(rows):,} rows, and no verifier reads a set of letters. "
+            f"Keep the rows with one letter, or give --label {key.name} to ask for its texts"
+        )
+
+
+def marked(columns: Sequence[Column], label: Column) -> list[str]:
+    """Say that columns of 0 and 1 mark one of them in every row: together they are the label."""
+    flags = [c for c in columns if {*c.counts} == {"0", "1"} and c.fill == 1]
+    if label not in flags or len(flags) < _LEAST_FLAGS:
+        return []
+    if any(cells.count("1") != 1 for cells in zip(*(c.values for c in flags), strict=True)):
+        return []
+    names = listing([c.name for c in flags], 3)
+    return [f"Of {names} every row has one with 1: write its name into a column, as the label."]
+
+
+_LEAST_FLAGS = 3
+
+
 def with_options(templates: Templates, rows: Sequence[Row], label: str) -> Templates:
     """Ask a question with its list of options, of which no key is known.
 

@@ -78,7 +78,7 @@ def guess_mapping(
         raise DataError(f"{name} has no column {label!r}; it has {listing(list(by_name))}")
     sources = [c for c in columns if is_language(c) or c.name == language]
     others = [c for c in columns if c.name not in (label, language)]
-    answers.check_not_turns(name, others)
+    answers.check_not_turns(name, others, rows)
     annotators = [c for c in others if c.is_named("annotator")]
     systems = [c for c in others if c.is_called(answers.SYSTEM)]
     if any("." not in c.name for c in systems):  # "system", and not "system.id"
@@ -91,10 +91,9 @@ def guess_mapping(
     templates = None if label else answers.chat(rows, rest) or choices.examination(rows, rest)
     blank = [one for one in rows[0] if not any(row.get(one) not in ("", None) for row in rows)]
     templates = templates or _choose(name, rest, by_name.get(label), list(by_name), blank)
-    answers.check_not_judged(name, columns, templates)
-    answers.check_not_ranked(name, templates, rows)
-    answers.check_one_gold(name, templates, rows)
+    answers.check_answers(name, templates, columns, rows, label)
     templates = choices.with_options(templates, rows, label)
+    choices.check_one_letter(name, templates, rows, by_name.get("" if label else templates.label))
     templates = choices.with_every_label(templates, rows, by_name.get(templates.label))
     templates = answers.with_system_and_thought(templates, systems, thoughts)
     texts = templates.texts or [
@@ -108,7 +107,7 @@ def guess_mapping(
     if prompt := choices.prompt_of_choice(templates, tags, by_name):
         fields["prompt"] = prompt
     mapping = ColumnMapping.model_validate(fields | {"values": {**templates.values, **values}})
-    remarks = [*templates.remarks, *notes]
+    remarks = [*templates.remarks, *notes, *answers.beside_answers(rest, templates)]
     left = unused(mapping, [*([] if templates.options else rest), *systems, *thoughts])
     if left:
         remarks.append(f"Not used: {listing(left, 3)}.")
@@ -156,7 +155,8 @@ def _choose(
         )
     if labels:
         best = labels[0][0]
-        return choices.choice([c for c in columns if c is not best], best, [_label_remark(labels)])
+        notes = [_label_remark(labels), *choices.marked(columns, best)]
+        return choices.choice([c for c in columns if c is not best], best, notes)
     raise DataError(
         f"{name} has the columns {listing(names)}, and none of them is an answer: a label of at "
         f"most {MOST_OPTIONS} values, answer, response, output, or messages. Name one with "
