@@ -1760,6 +1760,18 @@ def test_columns_that_mark_one_of_them_are_named_and_labels_of_which_several_hol
     assert not any(one.startswith(remark) for one in guess_mapping("t", both).remarks)
 
 
+def test_passages_in_a_list_are_named_as_what_a_question_may_be_about():
+    def remarks(name: str, cell: object) -> str:
+        rows = [{"question": f"Who is {n}?", "answer": f"Ann {n}.", name: cell} for n in range(9)]
+        return " ".join(guess_mapping("t", rows).remarks)
+
+    texts = ["Ann is six.", "Bob is seven."]
+    assert "contexts has texts in a list" in remarks("contexts", texts)
+    assert "contexts has texts in a list" in remarks("contexts", json.dumps(texts))
+    assert "in a list" not in remarks("contexts", [1, 2])
+    assert "in a list" not in remarks("tags", texts)
+
+
 def test_ratings_and_wrong_answers_beside_what_is_imitated_are_named():
     rows = [{"prompt": f"Who is {n}?", "response": f"She is the Ann of {n}."} for n in range(48)]
 

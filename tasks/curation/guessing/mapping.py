@@ -26,6 +26,7 @@ from tasks.curation.guessing.templates import (
     Templates,
     check_one_row_each,
     more_parts,
+    not_used,
     unused,
 )
 from tasks.errors import DataError
@@ -109,8 +110,7 @@ def guess_mapping(
     mapping = ColumnMapping.model_validate(fields | {"values": {**templates.values, **values}})
     remarks = [*templates.remarks, *notes, *answers.beside_answers(rest, templates)]
     left = unused(mapping, [*([] if templates.options else rest), *systems, *thoughts])
-    if left:
-        remarks.append(f"Not used: {listing(left, 3)}.")
+    remarks += not_used(left, rows)
     if braced:
         remarks.append(f"Not used, as no template can name what has braces: {listing(braced, 3)}.")
     check_one_row_each(name, mapping, rows)

@@ -1,11 +1,12 @@
 """Templates of a mapping, and what of the rows they leave out."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from data_schemas.mappings import ColumnMapping, placeholders
-from tasks.curation.guessing.columns import Column, Row
+from tasks.curation.guessing.columns import Column, Row, listing
 from tasks.curation.lettered import parts_at
 from tasks.curation.readers.paths import parts_of
 from tasks.curation.readers.written_values import written_value
@@ -128,3 +129,30 @@ def unused(mapping: ColumnMapping, columns: Sequence[Column]) -> list[str]:
     used = {name.partition(".")[0] for name in mapping.columns} | {*mapping.columns}
     tops = [c.name.partition(".")[0] for c in columns if c.name not in used]
     return [name for name in dict.fromkeys(tops) if name not in used]
+
+
+# "contexts" (RAGAS), "retrieved_documents", "supporting_facts"
+_PASSAGES = re.compile(
+    r"(?:.*_)?(?:contexts?|passages?|documents?|docs|evidences?|facts|sources|paragraphs|chunks)"
+)
+
+
+def not_used(names: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """Say which columns no template uses, and which of them a question may be about.
+
+    Args:
+        names: of these columns.
+        rows: of the table.
+    """
+    if not names:
+        return []
+    remarks = [f"Not used: {listing(names, 3)}."]
+    for name in names:
+        parts = next((cells for row in rows if (cells := parts_at(row, name))), [])
+        is_texts = bool(parts) and all(isinstance(one, str) for one in parts)
+        if is_texts and _PASSAGES.fullmatch(name.casefold()):
+            remarks.append(
+                f"{name} has texts in a list, which no prompt has: if questions are about them, "
+                "write them as one text into a column called context."
+            )
+    return remarks
