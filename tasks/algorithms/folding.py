@@ -73,12 +73,16 @@ def folded_parts(text: str) -> list[str]:
     """Unify spellings, fold width and case, and split at whitespace."""
     if text.isascii():  # in which nothing else changes
         return text.lower().replace("`", "'").split()
+    return of_one_width(text).casefold().split()
+
+
+def of_one_width(text: str) -> str:
+    """Unify spellings and fold width, as NFKC does, but keep what has another value apart."""
     text = _RAISED.sub(lambda match: f"^{match[0]}", unified(text))
     text = _LOWERED.sub(lambda match: f"_{match[0]}", text)
     text = _FRACTION.sub(lambda match: f" {match[0]}", text)
     text = _SQUARED.sub(_power, text)
-    plain = unicodedata.normalize("NFKC", text).replace("\u2044", "/").replace("\u2212", "-")
-    return plain.casefold().split()
+    return unicodedata.normalize("NFKC", text).replace("\u2044", "/").replace("\u2212", "-")
 
 
 def folded(text: str) -> str:

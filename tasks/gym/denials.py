@@ -14,7 +14,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from tasks.algorithms.folding import unified
+from tasks.algorithms.folding import of_one_width, unified
 from tasks.algorithms.language_tags import primary
 
 WINDOW = 120
@@ -150,7 +150,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return " ".join(text.lower().translate(_ASCII).split())
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", unified(text)).casefold())
+    text = unicodedata.normalize("NFKC", of_one_width(text).casefold())
     text = text.replace("`", "'")
     chars = (
         " " if unicodedata.category(char)[0] in "PSZ" or char.isspace() else char
@@ -164,7 +164,7 @@ def plain(text: str) -> str:
     """Normalise text for a search that still needs its signs: NFKC, case, one apostrophe."""
     if text.isascii():
         return text.lower().replace("`", "'")
-    return unicodedata.normalize("NFKC", unified(text)).casefold()
+    return of_one_width(text).casefold()
 
 
 def clauses(text: str) -> str:

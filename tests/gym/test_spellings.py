@@ -38,6 +38,25 @@ def test_two_spellings_of_an_answer_are_one(
     assert 1.0 == _verdict(verifier, gold, response, language)
 
 
+@pytest.mark.parametrize(
+    ("option", "response"),
+    [("10²", "102"), ("102", "10²"), ("3½", "31/2"), ("x²+1", "x2+1"), ("เสื้อ", "เสื่อ")],
+)
+def test_an_option_of_another_value_is_not_chosen(option: str, response: str) -> None:
+    gold = {"correct": ["B", option], "others": [["A", "7"]]}
+
+    assert 0.0 == _verdict("choice", gold, response, "en")
+
+
+@pytest.mark.parametrize(
+    ("option", "response"), [("3½", "3 1/2"), ("5 m²", "5 m^2"), ("10²", "10^2"), ("10²", "10²")]
+)
+def test_an_option_of_the_same_value_is_chosen(option: str, response: str) -> None:
+    gold = {"correct": ["B", option], "others": [["A", "7"]]}
+
+    assert 1.0 == _verdict("choice", gold, response, "en")
+
+
 def test_a_word_with_an_invisible_character_is_still_forbidden() -> None:
     gold = {
         "instruction_id_list": ["keywords:forbidden_words"],

@@ -82,10 +82,17 @@ _SCALES: Mapping[str, Mapping[int, str]] = {
         9: "billion|billions|bln",
         12: "trillion|trillions",
     },
-    "id": {3: "ribu|rb", 6: "juta|jt", 9: "miliar|milyar", 12: "triliun|trilyun"},
-    "ms": {3: "ribu|rb", 6: "juta|jt", 9: "bilion", 12: "trilion"},
-    "tl": {3: "libo|libong", 6: "milyon|milyong|million", 9: "bilyon|bilyong"},
-    "vi": {3: "nghìn|ngàn", 6: "triệu|tr", 9: "tỷ|tỉ"},
+    "id": {
+        1: "puluh",
+        2: "ratus",
+        3: "ribu|rb",
+        6: "juta|jt",
+        9: "miliar|milyar",
+        12: "triliun|trilyun",
+    },
+    "ms": {1: "puluh", 2: "ratus", 3: "ribu|rb", 6: "juta|jt", 9: "bilion", 12: "trilion"},
+    "tl": {2: "daan|daang", 3: "libo|libong", 6: "milyon|milyong|million", 9: "bilyon|bilyong"},
+    "vi": {1: "chục", 2: "trăm", 3: "nghìn|ngàn", 6: "triệu|tr", 9: "tỷ|tỉ"},
     "pt": {3: "mil", 6: "milhão|milhões|mi", 9: "bilhão|bilhões|bi", 12: "trilhão|trilhões|tri"},
     "es": {3: "mil", 6: "millón|millones", 12: "billón|billones"},
     "fr": {3: "mille", 6: "million|millions", 9: "milliard|milliards", 12: "billion|billions"},
@@ -133,16 +140,16 @@ _TENTHS = frozenset({"th", "zh"})
 """Languages in which a last digit counts tenths of the scale word in front of it: 1万2."""
 _DENSE = _TENTHS | {"ko"}
 """Languages whose scale words are glued to what follows."""
-_PRODUCTS = frozenset({"th", "zh", "ko", "es", "pt"})
+_PRODUCTS = frozenset({"th", "zh", "ko", "es", "pt", "id", "ms", "tl", "vi"})
 """Languages in which scale words multiply: 十万, สิบล้าน, mil millones."""
 _AND = {"en": "and", "id": "dan", "ms": "dan", "vi": "và", "pt": "e", "es": "y", "tl": "at"}
-_START = r"(?<![\w.,^\\{])"
+_START = r"(?<![\w.,^\\])(?<!(?<!boxed)\{)"
 # "1 \text{ h } 30 \text{ min}"
 _TEXT_UNITS = re.compile(
     r"(\d)\s*\\(?:text|mathrm)\s?\{\s*([^\W\d_]+)\s*\}(?:[\s~]|\\[,;: ])*(\d[\d.,]*)\s*"
     r"\\(?:text|mathrm)\s?\{\s*([^\W\d_]+)\s*\}"
 )
-_DENSE_START = r"(?<![0-9A-Za-z_.,^\\{])"
+_DENSE_START = r"(?<![0-9A-Za-z_.,^\\])(?<!(?<!boxed)\{)"
 """In scripts without spaces a word may stand right before a number: 一共是1.2万元."""
 # "1.299", "12", "1,5".
 _NUMBER = r"\d+(?:[.,]\d+)*"

@@ -298,8 +298,8 @@ def _dates(gold: Answer, other: Answer) -> bool:
 
 
 def _plain_words(text: str) -> list[str]:
-    words = re.findall(r"\w+", text.casefold().replace("\\text", ""))
-    return [word for word in words if word != "and"]
+    words = re.split(r"[^\w\u0300-\u036f\u0900-\u109f]+", text.casefold().replace("\\text", ""))
+    return [word for word in words if word not in ("", "and")]
 
 
 def _based(gold: Answer, other: Answer) -> bool:

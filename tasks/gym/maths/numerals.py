@@ -539,6 +539,7 @@ def _han_integer(text: str, *, counts_tenths: bool) -> int:
             section, digit = section + (digit or 1) * unit, 0
         else:
             unit = _HAN_SCALES[han]
-            total, section, digit = (total + section + digit) * unit, 0, 0
+            above = total - total % (unit * 10**4) if total >= unit * 10**4 else 0
+            total, section, digit = above + (total - above + section + digit) * unit, 0, 0
     # Behind ten a digit counts ones; behind hundred and above, without a zero between, tenths.
     return total + section + digit * (unit // 10 if counts_tenths and digit and unit > 10 else 1)

@@ -8,6 +8,7 @@ is `unread`.
 # ruff: noqa: RUF001 - signs that people type
 import functools
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -502,7 +503,7 @@ def _words(text: str) -> Answer | None:
     )
     if not whole and not plain:
         return None
-    folded = " ".join(re.sub(r"[^\w\s]", " ", words).casefold().split())
+    folded = " ".join("".join(_letter_or_blank(char) for char in words).casefold().split())
     if len(folded) == 1 or re.fullmatch(r"[A-Z]{3,6}", words):  # N is not n, ABC may be a product
         folded = re.sub(r"\W", "", words)
     if _NO_SOLUTION.fullmatch(folded):
@@ -682,3 +683,8 @@ def _may_be_unit(match: re.Match[str]) -> bool:
     if match["space"]:
         return bool(entry) or any(len(word) > 2 for word in re.findall(r"[^\W\d_]+", unit))
     return bool(entry) and len(first[0]) > 1
+
+
+def _letter_or_blank(char: str) -> str:
+    """Keep letters, digits and their marks: without its vowels one Thai word is another."""
+    return char if re.match(r"[\w\s]", char) or unicodedata.category(char)[0] == "M" else " "

@@ -1,11 +1,10 @@
 """Letters behind an announcement that are also words: `Answer: A no` is A, `is a number` is not."""
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-from tasks.algorithms.folding import unified
+from tasks.algorithms.folding import of_one_width
 from tasks.gym.denials import WINDOW, fold
 from tasks.gym.options.announcements import CLAUSE_END, HEADING, MARKER, REVERSED, SENTENCE
 from tasks.gym.options.mentions import ARTICLES, WORD_LETTERS, pattern_of
@@ -42,7 +41,7 @@ def divide_letters(text: str, options: Sequence[Collection[str]]) -> tuple[str, 
     names = set[str]().union(*options)
     letters = WORD_LETTERS.intersection(names)
     competing = letters.intersection(set[str]().union(*options[1:]))
-    text = unicodedata.normalize("NFKC", unified(text))
+    text = of_one_width(text)
     if not _MAY_BE_LETTER.search(text) or all(len(name) > 1 for name in names):
         return text, set()
     places = list[int]()

@@ -220,3 +220,54 @@ def test_one_in_four_is_a_share_where_a_share_is_asked_for(
     question: str, gold: str, response: str, right: float
 ) -> None:
     assert right == score(gold, response, question)
+
+
+@for_each(
+    ("language", "gold", "response", "right"),
+    [
+        ("th", r"\text{เสื้อ}", r"\boxed{\text{เสื้อ}}", 1.0),
+        ("th", r"\text{เสื้อ}", r"\boxed{\text{เสื่อ}}", 0.0),
+        ("th", r"\text{ข้าว}", r"\boxed{\text{ข่าว}}", 0.0),
+        ("th", r"\text{กิน}", r"\boxed{\text{กัน}}", 0.0),
+        ("hi", r"\text{बिल}", r"\boxed{\text{बुल}}", 0.0),
+        ("vi", r"\text{hòa bình}", r"\boxed{\text{hoà bình}}", 1.0),
+        ("vi", r"\text{má}", r"\boxed{\text{mả}}", 0.0),
+    ],
+)
+def test_a_word_with_other_marks_is_another_word(
+    language: str, gold: str, response: str, right: float
+) -> None:
+    assert right == score(gold, response, language=language)
+
+
+@for_each(
+    ("language", "gold", "response", "right"),
+    [
+        ("zh", "230000000", "答案是两亿三千万。", 1.0),
+        ("zh", "2000030000000", "答案是两亿三千万。", 0.0),
+        ("zh-TW", "105000000", "答案是一億零五百萬。", 1.0),
+        ("zh", "200030000", "答案是二亿零三万。", 1.0),
+        ("zh", "1000000000000", "答案是一万亿。", 1.0),
+        ("zh", "12000", "答案是一万二千。", 1.0),
+        ("id", "1299000", r"\boxed{1 juta 299 ribu rupiah}", 1.0),
+        ("id", "299000", r"\boxed{1 juta 299 ribu rupiah}", 0.0),
+        ("en", "5200000", r"\boxed{5 million 200 thousand}", 1.0),
+        ("en", "5", r"\boxed{5 million 200 thousand}", 0.0),
+        ("vi", "2300000", r"\boxed{2 triệu 300 nghìn đồng}", 1.0),
+        ("th", "3500", r"\boxed{3 พัน 5 ร้อยบาท}", 1.0),
+        ("pt", "3200000", r"\boxed{3 milhões 200 mil reais}", 1.0),
+        ("id", "400000", "Jadi Budi membayar 4 ratus ribu rupiah.", 1.0),
+        ("id", "400", "Jadi Budi membayar 4 ratus ribu rupiah.", 0.0),
+        ("id", "4", "Jadi Budi membayar 4 ratus ribu rupiah.", 0.0),
+        ("id", "20000", "Jadi totalnya adalah 2 puluh ribu.", 1.0),
+        ("id", "2", "Jadi totalnya adalah 2 puluh ribu.", 0.0),
+        ("vi", "400000", "Vậy Lan phải trả 4 trăm nghìn đồng.", 1.0),
+        ("vi", "4", "Vậy Lan phải trả 4 trăm nghìn đồng.", 0.0),
+        ("fil", "300000", "Sagot: 3 daang libo", 1.0),
+        ("fil", "3", "Sagot: 3 daang libo", 0.0),
+    ],
+)
+def test_a_scale_word_multiplies_what_stands_below_it(
+    language: str, gold: str, response: str, right: float
+) -> None:
+    assert right == score(gold, response, language=language)
