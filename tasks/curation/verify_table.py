@@ -225,24 +225,24 @@ def _cell(row: RawRow, column: str, language: str = "en") -> str:
 
 
 def _answer(row: RawRow, column: str, language: str = "en") -> str:
-    """Return a cell as `_cell`; of a whole chat what was said behind the last question alone.
+    """Return a cell as `_cell`; of a whole chat what stands behind the last question alone.
 
     A question often has its gold among options: its words are not the model's.
     """
     value = row.optional(column, "")
     if isinstance(value, str) and value.lstrip().startswith("[{"):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):  # a text that is no chat stays a text
             value = json.loads(value)
     if not value or not _is_chat(value):
         return _cell(row, column, language)
-    said: list[str] = []
+    texts: list[str] = []
     for turn in cast("list[dict[str, str]]", value):
         role = str(turn.get("role", "")).lower()
         if role in _ASKING:
-            said.clear()
+            texts.clear()
         elif role not in _BESIDE:
-            said.append(turn["content"])
-    return "\n".join(said).strip()
+            texts.append(turn["content"])
+    return "\n".join(texts).strip()
 
 
 def _is_chat(value: object) -> bool:

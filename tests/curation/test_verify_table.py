@@ -212,15 +212,15 @@ def test_earlier_verdicts_are_not_written_over(tmp_path):
 @pytest.mark.parametrize("written", [list, json.dumps])
 def test_the_words_of_a_question_are_no_answer(written, tmp_path):
     question = {"role": "user", "content": "Is it 5 or 4?"}
-    said = {"role": "assistant", "content": "It is 4."}
+    reply = {"role": "assistant", "content": "It is 4."}
     chats = {
-        "right": [question, said],
+        "right": [question, reply],
         "wrong": [question, {"role": "assistant", "content": "It is 5."}],
         "empty": [question, {"role": "assistant", "content": ""}],
         "none": [question],
-        "before": [question, said, question],
-        "tool": [question, said | {"content": "?"}, {"role": "tool", "content": "4"}],
-        "alone": [said],
+        "before": [question, reply, question],
+        "tool": [question, reply | {"content": "?"}, {"role": "tool", "content": "4"}],
+        "alone": [reply],
     }
     file = tmp_path / "answers.jsonl"
     lines = [{"gold": "4", "answer": written(chat)} for chat in chats.values()]
@@ -230,3 +230,14 @@ def test_the_words_of_a_question_are_no_answer(written, tmp_path):
     solved = {name for name, row in zip(chats, rows, strict=True) if row.verdict.solved}
 
     assert {"right", "alone"} == solved
+
+
+def test_a_cell_that_only_begins_as_a_deep_chat_is_a_text_and_loses_no_other_row(tmp_path):
+    deep = '[{"role": "assistant", "content": ' + "[" * 100_000
+    file = tmp_path / "answers.jsonl"
+    lines = [{"gold": "4", "answer": answer} for answer in (deep, "The answer is 4.")]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    rows = verify_rows(file, columns_of([]), "final_answer", "en")
+
+    assert [0.0, 1.0] == [row.verdict.score for row in rows]
