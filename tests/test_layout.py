@@ -405,6 +405,24 @@ def test_what_a_verifier_is_stands_in_its_entry_and_not_in_a_list_of_names():
     assert VERIFIER_LISTS.keys() == lists
 
 
+# "(?:ab|c)*+", "(?:ab|c){0,3}+" and "(?>ab|c)"; of one character, as "[ab]*+", all versions agree.
+_GROUP_WITHOUT_A_WAY_BACK = re.compile(r"(?<!\\)\)(?:[*+?]|\{+[\w, ]+(?:\{\w+\})?\}+)\+|\(\?>")
+
+
+def test_no_pattern_needs_possessive_groups_which_python_matches_wrongly_before_3_11_5():
+    assert _GROUP_WITHOUT_A_WAY_BACK.search("r'(?:(?!<).)*+<'")
+    assert _GROUP_WITHOUT_A_WAY_BACK.search("rf'(?:{word}{_GAP}){{0,{MOST}}}+'")
+
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in SOURCES
+        for line in path.read_text().split("\n")
+        if _GROUP_WITHOUT_A_WAY_BACK.search(line) and not line.lstrip().startswith("#")
+    ]
+
+    assert not found
+
+
 def test_the_top_level_holds_what_a_visitor_looks_for():
     command = ["git", "ls-files"]
     paths = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -92,9 +92,10 @@ def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Patte
     opens = rf"(?:\A|\.(?!\d)|[;!?。；！？\n…]|(?<=\d)\s(?=[\u0e00-\u0eff]){clause})"
     start = rf"{opens}[\s$}}*_)\]\\]{{0,6}}"
     sentence = (
-        rf"{start}(?P<before>(?:{word}{_GAP}){{0,{MOST_WORDS}}}+"
+        rf"{start}(?P<before>(?=(?P<words>(?:{word}{_GAP}){{0,{MOST_WORDS}}}))(?P=words)"
         rf"(?:{_NUMBER}(?:\s{{0,2}}{word}|,(?!\d))\s{{0,2}})?)"
-        rf"(?P<value>{_NUMBER}(?:\s?(?:{_UNITS})(?![^\W_]))?)(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}+)"
+        rf"(?P<value>{_NUMBER}(?:\s?(?:{_UNITS})(?![^\W_]))?)"
+        rf"(?=(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}))(?P=behind)"
         r"(?=[\s$}*_)）\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
     )
     return re.compile(sentence, re.IGNORECASE), re.compile(alternatives(offers), re.IGNORECASE)

@@ -75,7 +75,7 @@ _WORK = re.compile(
 _STRUCK = re.compile(r"(?<![\w}$\\])~~(?=\S)[^~\n\\$]{1,80}(?<=\S)~~")
 # "<thinking>4</thinking>": a thought under a name that no chat template has
 _THOUGHT = re.compile(
-    r"\A\s*<(?P<tag>thinking|thoughts?|reasoning|scratchpad|reflection)>(?:(?!</?(?P=tag)>).)*+</(?P=tag)>"
+    r"\A\s*<(?P<tag>thinking|thoughts?|reasoning|scratchpad|reflection)>(?:(?!</?(?P=tag)>).)*</(?P=tag)>"
     r"(?!.*</?(?P=tag)>)(?=\s*\S)",
     re.DOTALL,
 )
