@@ -1,6 +1,7 @@
 """Announcements of an option, before it (`the answer is`) and behind it (`is correct`)."""
 
 # ruff: noqa: RUF001 - other scripts
+import functools
 import re
 from collections.abc import Collection, Iterator
 from string import punctuation, whitespace
@@ -20,7 +21,7 @@ _BEGINS_MARKER = (
     r"p(?:agp|ali|ass|hù|hươ|ic|il|in|ip)|r(?:ema|es[pu]|ich|igh|isp|p?ta|épo)|"
     r"s(?:ago|aya|ce|el|esu|olu|uit)|t(?:ama|epa|erb|h(?:at|is) |he cho|rue|ốt)|verd|"
     r"w(?:e[ ']|ahl|ast|hich|ir )|y(?:ang|o )|đ(?:/?a|áp|úng)|[คเขตถทดฉผรไแ]|"
-    r"[答選选正最的應应故因所本只可【错錯不]|"
+    r"[答選选正最的應应故因所本只【错錯不]|可[應应選选]|"
     # An option that is called false.
     r"(?<!\w)(?:a(?:lternativ|m wen|nother)|disc|e(?:limin|quivo|rrad|rrat|rrón|xclud)|"
     r"f(?:als|au[sx])|hindi |i(?:mp[lor]|n(?:ac|adec|adeq|app|corr|esa|exa|fit|itial|korr|"
@@ -83,7 +84,7 @@ def _denial(marker: re.Match[str]) -> str:
 def find_announcements(text: str) -> Iterator[tuple[int, int, str]]:
     """Find markers before an option: start, end and ''."""
     end = len(text.rstrip(punctuation + whitespace))
-    last = next((place for place in reversed(range(end)) if fold(text[place])), -1)
+    last = next((place for place in reversed(range(end)) if _is_read(text[place])), -1)
     for marker in MARKER.finditer(text):
         if marker.end() <= last and not HYPOTHESIS.search(_clause(text, marker.start())):
             yield *marker.span(), ""
@@ -112,10 +113,16 @@ def _clause(text: str, end: int) -> str:
     return CLAUSE_END.split(text[max(0, end - WINDOW) : end])[-1]
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_read(char: str) -> bool:
+    """Tell whether a character is more than a sign or a blank."""
+    return bool(fold(char))
+
+
 def first_sentence(text: str, start: int, end: int) -> str:
     """Return the sentence that a marker begins, or the next line if nothing follows the marker."""
     part = text[start:end]
-    first = next((place for place, char in enumerate(part) if fold(char)), len(part))
+    first = next((place for place, char in enumerate(part) if _is_read(char)), len(part))
     for sentence in SENTENCE.finditer(part):
         if sentence.start() > first:
             return part[: sentence.start()]

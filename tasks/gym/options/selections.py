@@ -124,7 +124,7 @@ _OPTION = (
     r"[(*]{0,3}(?:(?:option|choice|opsi|pilihan|opção|opción|đáp án|phương án|ข้อ|[选選][项項]) ?)?"
     r"\(?[a-z][)*]{0,3}(?![a-z0-9])"
 )
-_START = r"(?:\A|(?<=[.!\n。])\s?)"
+_START = r"(?:\A|(?<=[.!\n。])\s?)(?=[\w(*])"
 _TURN = rf",?\s?(?:(?:{BUT}) |(?:{BUT_SPACELESS}) ?)(?!so |neither |nor )"
 _NOT_ALSO = rf"(?![^.!\n。]{{0,{WINDOW}}}?(?:(?<!\w)(?:{ALSO})(?!\w)|{ALSO_SPACELESS}))"
 _TEMPTS, _SEEMS = (
