@@ -171,6 +171,13 @@ _CHANGE: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "zh": (("角|毛", "分", 10), ("元|块|塊|圓|圆", "角|毛", 10), ("元|块|塊|圓|圆", "分", 100)),
 }
 """A currency, its small change, and how many of that make one: decimals of the currency."""
+_METRIC = (
+    ("m", "cm(?![a-z])", 100),
+    ("km", "m(?![a-z])", 1000),
+    ("kg", "g(?![a-z])", 1000),
+    ("l", "ml(?![a-z])", 1000),
+)
+"""Symbols of every language; a script without spaces needs to be told that m is no part of min."""
 _SMALLER: Mapping[str, tuple[tuple[str, str, int], ...]] = {
     "en": (
         ("weeks?", "days?", 7),
@@ -184,22 +191,56 @@ _SMALLER: Mapping[str, tuple[tuple[str, str, int], ...]] = {
         ("kilograms?|kg", "grams?|g", 1000),
         ("lit(?:er|re)s?|l", "millilit(?:er|re)s?|ml", 1000),
         ("pounds?|lbs?", "ounces?|oz", 16),
+        ("gallons?|gal", "quarts?|qt", 4),
     ),
-    "id": (("jam", "menit|minit", 60), ("menit|minit", "detik|saat", 60), ("hari", "jam", 24)),
-    "ms": (("jam", "minit", 60), ("minit", "saat", 60), ("hari", "jam", 24)),
-    "vi": (("giờ", "phút", 60), ("phút", "giây", 60), ("ngày", "giờ", 24)),
+    "id": (
+        ("jam", "menit|minit", 60),
+        ("menit|minit", "detik|saat", 60),
+        ("hari", "jam", 24),
+        ("minggu", "hari", 7),
+        *_METRIC,
+    ),
+    "ms": (
+        ("jam", "minit", 60),
+        ("minit", "saat", 60),
+        ("hari", "jam", 24),
+        ("minggu", "hari", 7),
+        *_METRIC,
+    ),
+    "vi": (
+        ("giờ", "phút", 60),
+        ("phút", "giây", 60),
+        ("ngày", "giờ", 24),
+        ("tuần", "ngày", 7),
+        *_METRIC,
+    ),
     "pt": (
         ("horas?|h", "minutos?|min", 60),
         ("minutos?|min", "segundos?|s", 60),
         ("dias?", "horas?|h", 24),
+        ("semanas?", "dias?", 7),
+        *_METRIC,
     ),
     "es": (("horas?|h", "minutos?|min", 60), ("minutos?|min", "segundos?|s", 60)),
-    "tl": (("oras", "minuto", 60),),
-    "th": (("ชั่วโมง", "นาที", 60), ("นาที", "วินาที", 60), ("วัน", "ชั่วโมง", 24)),
+    "tl": (("oras", "minuto", 60), ("linggo", "araw", 7), *_METRIC),
+    "th": (
+        ("ชั่วโมง", "นาที", 60),
+        ("นาที", "วินาที", 60),
+        ("วัน", "ชั่วโมง", 24),
+        ("สัปดาห์", "วัน", 7),
+        ("เมตร", "เซนติเมตร", 100),
+        ("กิโลเมตร", "เมตร", 1000),
+        *_METRIC,
+    ),
     "zh": (
         ("个?小时|個?小時|时|時", "分钟|分鐘|分", 60),
         ("分钟|分鐘|分", "秒钟?|秒鐘", 60),
         ("天", "个?小时|個?小時", 24),
+        ("周|週|个?星期|個?星期", "天", 7),
+        ("米", "厘米", 100),
+        ("千米|公里", "米", 1000),
+        ("千克|公斤", "克(?!拉)", 1000),
+        *_METRIC,
     ),
 }
 """A measure, the smaller one that may follow it, and how many of that it has: counted in these."""

@@ -26,6 +26,22 @@ SENTENCES = {
 COMMA = {"id", "vi", "pt"}
 
 
+WITH_A_SMALLER_UNIT = (
+    ("zh", "17", "2", "3", "答案是2周3天。"),
+    ("zh", "340", "3", "40", "答案是3米40厘米。"),
+    ("zh", "1200", "1", "200", "答案是1公里200米。"),
+    ("id", "17", "2", "3", "Jawaban: 2 minggu 3 hari"),
+    ("ms", "17", "2", "3", "Jawapan: 2 minggu dan 3 hari"),
+    ("id", "340", "3", "40", "Jawaban: 3 m 40 cm"),
+    ("vi", "17", "2", "3", "Đáp án: 2 tuần 3 ngày"),
+    ("vi", "2300", "2", "300", "Đáp án: 2 kg 300 g"),
+    ("th", "17", "2", "3", "คำตอบ: 2 สัปดาห์ 3 วัน"),
+    ("pt", "17", "2", "3", "Resposta: 2 semanas e 3 dias"),
+    ("fil", "17", "2", "3", "Answer: 2 linggo at 3 araw"),
+    ("en", "14", "3", "2", "The answer is 3 gallons 2 quarts."),
+)
+
+
 def score(problem, language: str, gold: str, response: str) -> float | None:
     one: Problem = problem("final_answer", {"value": gold}).model_copy(
         update={"language": language}
@@ -109,6 +125,10 @@ def test_every_currency_in_every_language_is_read(problem) -> None:
         ("en", "1 hour 30 minutes", "90 minutes"),
         ("vi", "2 giờ 15 phút", "135 phút"),
         ("en", "5 feet 13 inches", "5 feet 13 inches"),
+        ("zh", "2周9天", "2周9天"),
+        ("zh", "3 km 5 min", "3 km 5 min"),
+        ("th", "2 l 5 mm", "2 l 5 mm"),
+        ("zh", "3千克5克拉", "3千克5克拉"),
         ("en", "5 m and 3 apples", "5 m and 3 apples"),
     ],
 )
@@ -130,6 +150,14 @@ def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None
         ("en", "1", "It takes 1 hour 30 minutes.", 0.0),
         ("en", "30", "It takes 1 hour 30 minutes.", 0.0),
         ("en", "90", "It takes 1 hour 30 minutes.", 1.0),
+        *(
+            (language, gold, response, right)
+            for language, sum_of, large, small, response in WITH_A_SMALLER_UNIT
+            for gold, right in ((sum_of, 1.0), (large, 0.0), (small, 0.0))
+        ),
+        ("zh", "3", "答案是3克。", 1.0),
+        ("id", "3", "Jawaban: 3 minggu", 1.0),
+        ("vi", "5", "Đáp án: 5 m", 1.0),
         ("en", "300", "She has 3 hundred apples.", 1.0),
         ("en", "3", "\\boxed{3 hundred}", 0.0),
         ("en", "300000", "The answer is 3 hundred thousand.", 1.0),
