@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from tasks.algorithms.language_tags import primary
-from tasks.gym.maths.numerals import machine_numbers, plain_signs, writes_comma
+from tasks.gym.maths.numerals import machine_numbers, plain_signs, spelled_out, writes_comma
 from tasks.gym.maths.units import CODES, CURRENCY, RUPEES, SIGNED_DOLLARS
 
 # ruff: noqa: RUF001, RUF002, RUF003 - signs that people type
@@ -135,6 +135,17 @@ _HALF_OF_SCALE = {
     "ms": (r"setengah\s", ""),
 }
 """Half of a scale word, in front of it or behind: 2 setengah juta and 2 triệu rưỡi are 2500000."""
+_HALVES_IN_WORDS = {
+    "en": (r"half\san?\sS", r"N\sand\sa\shalf\sS"),
+    "id": (r"(?:setengah|separuh)\sS", r"N\ssetengah\sS"),
+    "ms": (r"(?:setengah|separuh)\sS", r"N\ssetengah\sS"),
+    "vi": (r"nửa\sS", r"N\sS\srưỡi"),
+    "pt": (r"meio\sS", r"N\sS\se\smeio"),
+    "es": (r"medio\sS", r"N\sS\sy\smedio"),
+    "tl": (r"kalahating\sS", r"N(?:'t|\sat)\skalahating\sS"),
+    "th": (r"ครึ่งS", r"NSครึ่ง"),
+}
+"""Half of a scale word S, and a number N in words with half of it, where no digit is written."""
 _LANGUAGE_OF = {"ja": "zh"}
 _TENTHS = frozenset({"th", "zh"})
 """Languages in which a last digit counts tenths of the scale word in front of it: 1万2."""
@@ -149,7 +160,7 @@ _TEXT_UNITS = re.compile(
     r"(\d)\s*\\(?:text|mathrm)\s?\{\s*([^\W\d_]+)\s*\}(?:[\s~]|\\[,;: ])*(\d[\d.,]*)\s*"
     r"\\(?:text|mathrm)\s?\{\s*([^\W\d_]+)\s*\}"
 )
-_DENSE_START = r"(?<![0-9A-Za-z_.,^\\])(?<!(?<!boxed)\{)"
+_DENSE_START = r"(?<![0-9A-Za-z_.,^\\第])(?<!(?<!boxed)\{)"
 """In scripts without spaces a word may stand right before a number: 一共是1.2万元."""
 # "1.299", "12", "1,5".
 _NUMBER = r"\d+(?:[.,]\d+)*"
@@ -273,6 +284,8 @@ def plain_amounts(text: str, language: str = "en") -> str:
 
     Time is linear in the text, because every repetition is bounded or begins at a digit.
     """
+    base = _base(language)
+    text = _halves_in_words(base).sub(functools.partial(_half_in_words, language), text)
     if not re.search(r"\d", text):
         return text
     if _HAS_EXPONENT.search(text):
@@ -286,7 +299,6 @@ def plain_amounts(text: str, language: str = "en") -> str:
         text = _BARE_COMMA.sub("0,", text)
     if _HAS_CAPITALS.search(text) and _HAS_CODE.search(text):
         text = _AFTER.sub(lambda m: f" {m['code']}", _BEFORE.sub(_before, text))
-    base = _base(language)
     if base == "tl" and "P" in text:
         text = _PESO.sub("PHP ", text)
     text = _scaled(text, base, language)
@@ -362,6 +374,44 @@ def _halved(language: str) -> re.Pattern[str]:
     unit = rf"\s?(?:{_HALVED[language]})" if language in _HALVED else r"\s[^\W\d_]{1,15}"
     start = _DENSE_START if language in _DENSE else _START
     return re.compile(rf"{start}(\d{{1,4}})({unit}){half}(?![^\W_]|-)", re.IGNORECASE)
+
+
+@functools.cache
+def _halves_in_words(language: str) -> re.Pattern[str]:
+    """Match half of a scale word, with up to four words in front that may be a number."""
+    if language not in _HALVES_IN_WORDS:
+        return re.compile("(?!)")
+    scale = "|".join(_SCALES[language].values())
+    if language in _DENSE:
+        number, start, end = "[\u0e00-\u0e7f]{0,20}?", r"(?<!\d)(?<!\d\s)", ""
+    else:
+        number, start, end = r"(?:[^\W\d_]+\s){0,3}?[^\W\d_]+?", r"(?<!\w)(?<!\d\s)", r"(?!\w)"
+    half, more = (
+        form.replace("S", f"(?P<{name}>{scale})").replace("N", f"(?P<number>{number})")
+        for name, form in zip(("scale", "other"), _HALVES_IN_WORDS[language], strict=True)
+    )
+    return re.compile(f"{start}(?:{half}|{more}){end}", re.IGNORECASE)
+
+
+def _half_in_words(language: str, match: re.Match[str]) -> str:
+    """Return `0.5 million` for half a million, `2.5 million` for two and a half million.
+
+    Without a number in front, setengah juta is half a million and ล้านครึ่ง one and a half.
+    """
+    if match["scale"]:
+        return f"{_digits(Fraction(1, 2), language)} {match['scale']}"
+    base = _base(language)
+    blank = "" if base in _DENSE else " "
+    words = list(match["number"]) if base in _DENSE else match["number"].split()
+    for place in range(len(words)):
+        number = spelled_out(blank.join(words[place:]), language)
+        if number.isdecimal():
+            before = blank.join([*words[:place], ""])
+            return f"{before}{_plus_half(number, language)} {match['other']}"
+    half = {"id": Fraction(1, 2), "ms": Fraction(1, 2), "th": Fraction(3, 2)}.get(base)
+    if half is None:
+        return match[0]
+    return f"{match['number']}{blank}{_digits(half, language)} {match['other']}"
 
 
 def _plus_half(number: str, language: str) -> str:

@@ -83,6 +83,25 @@ def test_every_currency_is_read_with_one_blank_and_language_of_the_table(problem
     assert [] == faults(problem, [(code, *next(joints)) for code in ALL_CODES])
 
 
+HALVES_IN_WORDS = (
+    ("en", "500000", "The answer is half a million people."),
+    ("en", "2500000", "So, the total is two and a half million dollars."),
+    ("en", "12500", "The answer is twelve and a half thousand."),
+    ("id", "500000", "Jawabannya setengah juta."),
+    ("id", "2500000", "Jawabannya adalah dua setengah juta."),
+    ("ms", "1500000", "Jawapannya ialah satu setengah juta."),
+    ("vi", "500000", "Đáp án: nửa triệu"),
+    ("vi", "12500000", "Đáp án là mười hai triệu rưỡi."),
+    ("pt", "500000", "A resposta é meio milhão."),
+    ("pt", "1500000", "A resposta é um milhão e meio."),
+    ("fil", "500000", "Ang sagot ay kalahating milyon."),
+    ("fil", "1500000", "Ang sagot ay isa't kalahating milyon."),
+    ("th", "500000", "คำตอบคือครึ่งล้าน"),
+    ("th", "2500000", "คำตอบคือสองล้านครึ่ง"),
+    ("th", "1500000", "คำตอบคือล้านครึ่ง"),
+)
+
+
 @pytest.mark.slow
 def test_every_currency_in_every_language_is_read(problem) -> None:
     assert [] == faults(problem, itertools.product(ALL_CODES, BLANKS.values(), SENTENCES))
@@ -155,6 +174,12 @@ def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None
             for language, sum_of, large, small, response in WITH_A_SMALLER_UNIT
             for gold, right in ((sum_of, 1.0), (large, 0.0), (small, 0.0))
         ),
+        *(
+            (language, gold, text, right)
+            for language, value, text in HALVES_IN_WORDS
+            for gold, right in ((value, 1.0), ("1000000", 0.0), ("2", 0.0), ("2000000", 0.0))
+        ),
+        ("zh", "17", "这是第2周3天。", 0.0),
         ("zh", "3", "答案是3克。", 1.0),
         ("id", "3", "Jawaban: 3 minggu", 1.0),
         ("vi", "5", "Đáp án: 5 m", 1.0),
