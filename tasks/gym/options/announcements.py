@@ -84,7 +84,7 @@ def _denial(marker: re.Match[str]) -> str:
 def find_announcements(text: str) -> Iterator[tuple[int, int, str]]:
     """Find markers before an option: start, end and ''."""
     end = len(text.rstrip(punctuation + whitespace))
-    last = next((place for place in reversed(range(end)) if _is_read(text[place])), -1)
+    last = next((place for place in reversed(range(end)) if _folded(text[place])), -1)
     for marker in MARKER.finditer(text):
         if marker.end() <= last and not HYPOTHESIS.search(_clause(text, marker.start())):
             yield *marker.span(), ""
@@ -92,7 +92,12 @@ def find_announcements(text: str) -> Iterator[tuple[int, int, str]]:
 
 def find_announcements_behind(text: str, names: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Find options before a marker: start and end of the marker, and the option."""
+    ends = {name[-1:] for name in names}
     for marker in REVERSED.finditer(text):
+        before = range(marker.start() - 1, max(-1, marker.start() - WINDOW - 1), -1)
+        last = next((char for place in before if (char := _folded(text[place]))), "")
+        if last[-1:] not in ends:
+            continue  # most ends of clauses are no option, and folding them takes longest
         clause = _clause(text, marker.start())
         words = _HENCE.split(fold(clause))[-1]
         head, _, rest = words.partition(" ")  # "C A is the answer" behind "Answer:"
@@ -114,15 +119,15 @@ def _clause(text: str, end: int) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_read(char: str) -> bool:
-    """Tell whether a character is more than a sign or a blank."""
-    return bool(fold(char))
+def _folded(char: str) -> str:
+    """Fold one character; nothing is left of a sign or a blank."""
+    return fold(char)
 
 
 def first_sentence(text: str, start: int, end: int) -> str:
     """Return the sentence that a marker begins, or the next line if nothing follows the marker."""
     part = text[start:end]
-    first = next((place for place, char in enumerate(part) if _is_read(char)), len(part))
+    first = next((place for place, char in enumerate(part) if _folded(char)), len(part))
     for sentence in SENTENCE.finditer(part):
         if sentence.start() > first:
             return part[: sentence.start()]
