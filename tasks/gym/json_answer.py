@@ -25,7 +25,7 @@ _OTHER_KEY = re.compile(
     r"(?:(?:another|alternate|alternative|second|secondary|backup|fallback|plausible|additional|"
     r"acceptable)[_ -]?(?:possible[_ -]?)?)+(?:answer|choice|solution|selection)s?|"
     r"(?:other[_ -]?)?(?:possible[_ -]?)?answers?|other[_ -]?(?:possible[_ -]?)?solutions?|"
-    r"alternatives?|alternates?|second[_ -]?best|backup|fallback|runner[_ -]?up|"
+    r"final|alternatives?|alternates?|second[_ -]?best|backup|fallback|runner[_ -]?up|"
     r"also[_ -]?(?:possible|correct|acceptable|valid)|maybe|"
     r"jawa[bp]an[_ ](?:lain|alternatif)|outras?[_ ]respostas?|otras?[_ ]respuestas?|"
     r"autres?[_ ]réponses?|其他答案|[备備][选選]答案|đáp[_ ]án[_ ]khác|คำตอบอื่น",
@@ -148,7 +148,9 @@ def _answers(value: object) -> list[str]:
     beside = [
         _text(one)
         for key, offers in value
-        if not _KEY.fullmatch(key.strip()) and _OTHER_KEY.fullmatch(key.strip())
+        if not _KEY.fullmatch(key.strip())
+        and _OTHER_KEY.fullmatch(key.strip())
+        and not isinstance(offers, bool)
         for one in (
             offers if isinstance(offers, list) and not isinstance(offers, _Object) else [offers]
         )

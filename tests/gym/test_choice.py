@@ -220,6 +220,9 @@ def test_an_article_is_not_option_a(problem, response: str, expected: float) -> 
     [
         ({"correct": ["no"], "others": [["yes"]]}, "The answer isn't no.", 0.0),
         ({"correct": ["no"], "others": [["yes"]]}, "The answer is not no.", 0.0),
+        ({"correct": ["no"], "others": [["yes"]]}, "Yes - no doubt.", 0.0),
+        ({"correct": ["yes"], "others": [["no"]]}, "Yes - no doubt.", 1.0),
+        ({"correct": ["yes"], "others": [["no"]]}, "Yes - no.", 0.0),
         ({"correct": ["B", "no"], "others": [["A", "yes"]]}, "B) no", 1.0),
         ({"correct": ["B", "no"], "others": [["A", "yes"]]}, "B is not no", 0.0),
         ({"correct": ["B", "three"], "others": [["A", "two"]]}, "three, no", 0.0),

@@ -434,16 +434,29 @@ LEFT = {
         "Eliminating A and C leaves B",
         "Eliminating A, C leaves B.",
         "By ruling out A and C, we are left with B.",
+        "After eliminating A and C, B remains.",
         "A would be right if the box were red, but it is blue, so B",
         "A would be right if the box were red, but B",
         "# Conclusion\n\nB",
         "A is red.\n\n## Conclusion\n\n(B)",
     ],
-    "id": ["Dengan mengeliminasi A dan C, tersisa B", "**Kesimpulan**\n\nB"],
+    "id": [
+        "Dengan mengeliminasi A dan C, tersisa B",
+        "Setelah mengeliminasi A dan C, tersisa B.",
+        "**Kesimpulan**\n\nB",
+    ],
+    "ms": ["Selepas menyingkirkan A dan C, tinggal B."],
+    "th": ["ตัด A และ C ออก เหลือ B", "หลังจากตัดข้อ A และ C ออก จึงเหลือแค่ข้อ B"],
+    "fil": ["Matapos alisin ang A at C, B ang natitira."],
     "vi": ["Loại A và C, còn lại B", "Sau khi loại trừ A và C, chỉ còn B.", "## Kết luận\n\nB"],
     "es": ["Eliminando A y C, queda B", "Descartando A y C, solo queda la B.", "# Conclusión\n\nB"],
-    "pt": ["Eliminando A e C, resta B", "Excluindo A e C, sobra apenas a B.", "# Conclusão\n\nB"],
-    "zh": ["# 结论\n\nB"],
+    "pt": [
+        "Eliminando A e C, resta B",
+        "Excluindo A e C, sobra apenas a B.",
+        "Depois de eliminar A e C, sobra a B.",
+        "# Conclusão\n\nB",
+    ],
+    "zh": ["# 结论\n\nB", "排除A、C，只剩下B。", "排除A和C，剩B"],
 }
 NOT_LEFT = {
     "en": [
@@ -452,6 +465,9 @@ NOT_LEFT = {
         "Eliminating B leaves B",
         "Eliminating A leaves B and C.",
         "Eliminating A leaves B or C",
+        "After eliminating A, B and C remain.",
+        "After eliminating B and C, A remains.",
+        "After eliminating A and C, B remains a trap.",
         "Not eliminating A and C leaves B",
         "Eliminating A and C does not leave B",
         "Eliminating A and C leaves B, which is wrong",
@@ -466,10 +482,13 @@ NOT_LEFT = {
         "# Is it A?\n\nB",
     ],
     "id": ["Dengan mengeliminasi A dan B, tersisa C", "**Kesimpulan**\n\nC"],
+    "ms": ["Selepas menyingkirkan B dan C, tinggal A."],
+    "th": ["ตัด B และ C ออก เหลือ A", "ตัด A ออก เหลือ B และ C", "ตัด B ออก"],
+    "fil": ["Matapos alisin ang B at C, A ang natitira."],
+    "zh": ["排除B、C，只剩下A。", "排除A，剩B和C", "排除B", "# 结论\n\nA"],
     "vi": ["Loại B và C, còn lại A", "Loại A, còn lại C"],
     "es": ["Eliminando B y C, queda A", "Eliminando A, quedan B y C"],
     "pt": ["Eliminando B e C, resta A", "Não resta B"],
-    "zh": ["# 结论\n\nA"],
 }
 
 

@@ -26,24 +26,28 @@ MAX_MARKERS = 50
 _SIGNED = re.compile(
     r"\W{0,9}(?P<letter>[a-z])[*_)\]}\"|]{1,9}\s{1,9}(?!(?:is|are|was|seems?)(?!\w)|[-:=])"
 )
-_LETTER_LIST = r"\(?[a-z]\)?(?:(?:,| and| e| y| dan| và| &|&)+ ?\(?[a-z]\)?)*"
-# "eliminating a and c leaves b", "eliminando a e c, resta b": the last letter ends its clause
+_LETTER_LIST = r"\(?[a-z]\)?(?:(?:,| and| e| y| dan| và| at| ?และ| ?[和与與]| &|&)+ ?\(?[a-z]\)?)*"
+# "eliminating a and c leaves b", "排除a&c,只剩b", "after eliminating a and c, b remains"
 _REMAINDER = compile_folded(
-    r"(?:\A|(?<=[.!,:;\n]))[ \t]{0,3}(?:(?:so|then|by|after|dengan|sau khi|al|ao),? )?"
-    r"(?:eliminating|excluding|discarding|ruling out|"
+    r"(?:\A|(?<=[.!,:;\n。]))[ \t]{0,3}(?:(?:so|then|by|after|dengan|setelah|selepas|sau khi|al|ao|"
+    r"depois de|después de|matapos|pagkatapos),? )?"
+    r"(?:(?:eliminating|excluding|discarding|ruling out|"
     r"(?:we|i) (?:can |may )?(?:eliminate|exclude|discard|rule out)|"
-    r"eliminando|descartando|excluindo|excluyendo|"
-    r"mengeliminasi|menyingkirkan|mencoret|loại(?: trừ| bỏ)?) "
+    r"elimina(?:ndo|r)|descarta(?:ndo|r)|exclui(?:ndo|r)|exclu(?:yendo|ir)|"
+    r"mengeliminasi|menyingkirkan|mencoret|loại(?: trừ| bỏ)?|(?:maalis|alisin|tanggalin)(?: ang)?) "
     r"(?:(?:both|options?|as|las|los|opsi|pilihan|opções|opciones|alternativas|đáp án|"
-    r"phương án) )*"
-    rf"(?P<eliminated>{_LETTER_LIST})[,.;]? "
+    r"phương án) )*|(?:หลังจาก)?ตัด(?:ข้อ|ตัวเลือก)? ?|排除[了掉]? ?)"
+    rf"(?P<eliminated>{_LETTER_LIST})(?: ?ออก(?:ไป)?)?[,.;]? ?(?:(?:"
     r"(?:so|hence|thus|therefore|"
     r"we are left with|we have|we get|this leaves|that leaves|leaves|leaving|only|"
     r"(?:só |solo |sólo )?(?:resta|sobra|fica|queda)|"
     r"(?:maka |yang )?(?:tersisa|tinggal|sisanya)|(?:thì |ta )?(?:chỉ )?còn(?: lại)?)"
     r"(?: (?:us with|only|just|option|apenas|só|solo|sólo|a|la|hanya|adalah|opsi|pilihan|opção|"
-    r"opción|alternativa|đáp án|phương án|là))*"
-    r" \(?(?P<left>[a-z])\)?(?=\s*(?:[.!;\n]|\Z))"
+    r"opción|alternativa|đáp án|phương án|là))* |"
+    r"(?:จึง|ก็|จะ){0,2}เหลือ(?:แค่|เพียง|แต่)?(?:ข้อ|ตัวเลือก)? ?|"
+    r"[后後]?,?[就便]?[只仅僅]?[剩余餘][下余餘]?的?[是有]?(?:选项|選項)? ?)"
+    r"\(?(?P<left>[a-z])\)?|\(?(?P<rest>[a-z])\)? (?:remains|is left|is the only one left|"
+    r"(?:na lang )?ang (?:natitira|natira)))(?=\s*(?:[.!;\n。]|\Z))"
 )
 # "a would be right if the box were red, but": what would hold elsewhere asserts nothing
 _COUNTERFACTUAL = re.compile(
@@ -77,7 +81,11 @@ _NOT_BUT = compile_folded(
 _FIRST_PART = re.compile(r"\s*\(a\) (?!(?:is|because|since|as|for)(?!\w))\w")
 _SECOND_PART = re.compile(r"[.;:\n]\s*\(b\) (?!(?:is|because|since|as|for)(?!\w))\w")
 _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
-_STYLE = re.compile(r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)")
+# Of "yes - no doubt" the "no" is no answer.
+_STYLE = re.compile(
+    r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)|"
+    r"(?<!\w)no (?:doubt|question)(?: about (?:it|that))?(?!\w)"
+)
 _DASHED = re.compile(r"(?<!\w)([a-z]\)?)\s+[-\u2013\u2014]\s(?=\s*[^\W\d_]{2})")
 """A dash behind an option ends its clause, `B - not A`; in `a - b` it is a minus sign."""
 COMMAS = re.compile(
@@ -166,7 +174,7 @@ def _with_copula(text: str, options: Sequence[Collection[str]]) -> str:
 
 def _remaining(match: re.Match[str]) -> str:
     """Announce the option that is left; one that is also eliminated is no answer."""
-    eliminated, left = match["eliminated"], match["left"]
+    eliminated, left = match["eliminated"], match["left"] or match["rest"]
     is_both = re.search(rf"(?<!\w){left}(?!\w)", eliminated) is not None
     return f"\nanswer: {'not ' if is_both else ''}{left}"
 
