@@ -61,6 +61,38 @@ _OTHERS = {
     "zh": "但|但是|不过|不過|和|与|與|是|为|為|答案|结果|結果|值|对|對|正确|正確|的|它|"
     "这|這|成立|有|行|同时|同時",
 }
+# "9 also satisfies it", of which no word offers.
+_SUITS = {
+    "en": "satisf(?:y|ies)|fits?|holds?|get|gets|obtain|we|they|conditions?|either",
+    "id": "memenuhi|syarat|kita|kami|ada|mendapat",
+    "ms": "memenuhi|syarat|kita|kami|ada|mendapat",
+    "th": "สอดคล้อง|เป็นไปตาม|ตาม|เงื่อนไข|เรา|กับ",
+    "vi": "thoả mãn|thỏa mãn|điều kiện|ta|chúng ta|ra",
+    "pt": "satisfaz|serve|atende|condição|condições|se|podemos",
+    "tl": "tumutugon|nakakatugon|sumasagot|kondisyon|natin|sa",
+    "zh": "满足|滿足|符合|条件|條件|我们|我們",
+}
+_REJECTS = {
+    "en": "rule out|ruled out|exclude|excluded|dismiss|dismissed|wrong|incorrect|impossible",
+    "id": "mengesampingkan|dikesampingkan|menyingkirkan|disingkirkan|salah|keliru",
+    "ms": "mengetepikan|diketepikan|menyingkirkan|disingkirkan|salah|keliru",
+    "th": "ตัด|ทิ้ง|ผิด",
+    "vi": "loại trừ|loại bỏ|sai",
+    "pt": "descartar|descartad[oa]|excluir|excluíd[oa]|errad[oa]|incorret[oa]",
+    "tl": "isantabi|maisasantabi|maalis|mali",
+    "zh": "排除|错|錯|错误|錯誤",
+}
+"""What takes a value back, unless it is denied itself: `we cannot rule out 9`, `nor is 9 wrong`."""
+_DENIES = {
+    "en": "nor|not|cannot|can't|isn't|aren't|couldn't",
+    "id": "tidak|tak|bukan|belum",
+    "ms": "tidak|tak|bukan|belum",
+    "th": "ไม่",
+    "vi": "không|không thể|chẳng|chưa",
+    "pt": "não|nem",
+    "tl": "hindi|di",
+    "zh": "不|无法|無法|不能|没有|沒有",
+}
 _NUMBER = r"\$?(?:[-+]?[\d.,/]{1,40}\d|\d|\\d?frac\{\d{1,20}\}\{\d{1,20}\})\$?"
 _UNITS = "|".join(sorted(map(re.escape, KNOWN), key=len, reverse=True))
 _GAP = r"[\s,，、:：*_]{0,3}"
@@ -71,11 +103,13 @@ _DENSE = "\u0e00"
 
 
 @functools.cache
-def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Match an offering sentence, or clause, and a word of it that offers."""
-    names = {"en", language} & _OFFERS.keys()
-    offers = [word for name in sorted(names) for word in _OFFERS[name].split("|")]
-    others = [word for name in sorted(names) for word in _OTHERS[name].split("|")]
+def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], ...]:
+    """Match an offering sentence, or clause, and words of it that offer, reject and deny."""
+    names = sorted({"en", language} & _OFFERS.keys())
+    offers, others, suits, rejects, denies = (
+        [word for name in names for word in _words(table.get(name, ""))]
+        for table in (_OFFERS, _OTHERS, _SUITS, _REJECTS, _DENIES)
+    )
 
     def alternatives(words: list[str]) -> str:
         ordered = sorted(set(words), key=len, reverse=True)
@@ -83,7 +117,7 @@ def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Patte
         dense = "|".join(word for word in ordered if word[0] >= _DENSE)
         return rf"(?:(?<![^\W\d_])(?:{spaced})(?![^\W\d_])" + (rf"|{dense})" if dense else ")")
 
-    word = alternatives(offers + others)
+    word = alternatives(offers + others + suits + rejects + denies)
     # Two values as in "x is 5 or 1" are read where a sentence announces them.
     # A clause has words: without a look at them, each number of a long row of numbers is tried.
     behind = rf"(?<=\d)(?=\s+(?:{_NUMBER}\s{{0,2}})?[^\W\d_])(?!\s{ANY_OR})"
@@ -98,7 +132,18 @@ def _pattern(language: str, in_clauses: bool) -> tuple[re.Pattern[str], re.Patte
         rf"(?=(?P<behind>(?:{_GAP}{word}){{0,{MOST_WORDS}}}))(?P=behind)"
         r"(?=[\s$}*_)）\]\\]{0,6}(?:[.;!?。；！？](?:\s|$|[^\x00-\x7f])|\n|\Z))"
     )
-    return re.compile(sentence, re.IGNORECASE), re.compile(alternatives(offers), re.IGNORECASE)
+    # "not sure" and "if not" offer
+    parts = (
+        alternatives(offers),
+        alternatives(rejects),
+        rf"(?<!if ){alternatives(denies)}(?! sure)",
+    )
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in (sentence, *parts))
+
+
+def _words(table: str) -> list[str]:
+    """Split a table at the `|` that no bracket holds."""
+    return [word for word in re.split(r"\|(?![^()]*\))", table) if word]
 
 
 def offered(text: str, start: int, language: str, *, in_clauses: bool = False) -> Iterator[str]:
@@ -110,9 +155,13 @@ def offered(text: str, start: int, language: str, *, in_clauses: bool = False) -
         language: of the response.
         in_clauses: read clauses, too: `\\boxed{7}, though 16 works`, `7 and also 16`.
     """
-    sentence, offer = _pattern(primary(language), in_clauses)
+    sentence, offer, rejects, denies = _pattern(primary(language), in_clauses)
     for match in sentence.finditer(text, start):
         if _LABEL.search(match["before"]):
             continue
-        if offer.search(match["before"]) or offer.search(match["behind"]):
+        around = f"{match['before']}0{match['behind']}"
+        if denies.search(around):  # nor is 9 wrong
+            if rejects.search(around):
+                yield match["value"]
+        elif offer.search(around) and ("wrong" in match["before"] or not rejects.search(around)):
             yield match["value"]
