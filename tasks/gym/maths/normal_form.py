@@ -81,6 +81,8 @@ _REWRITES = tuple(
         ),
         ("\\", r"\\[ns]icefrac(?![A-Za-z])|\\[ns]frac(?![A-Za-z])|\\xfrac(?![A-Za-z])", r"\\frac"),
         ("^", r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?", r"\\frac{\1}{\2}"),
+        # "\text{½ cup}"
+        ("\\", r"\\text\s*\{\s*(\d{0,9}\\frac\{\d{1,3}\}\{\d{1,3}\})\s*", r"\1\\text{ "),
         # "\text{about } 5", "\sim 5"
         (
             "\\",

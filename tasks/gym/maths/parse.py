@@ -565,12 +565,20 @@ def _built(builder: re.Match[str], depth: int) -> Answer | None:
     """Read a set by the conditions on its members; its unknown is bound and has no name."""
     inner = _condition(builder["condition"], depth, in_braces=True)
     if inner is None or inner.name != builder["name"].strip():
-        return None
+        return _solved_first(builder, depth)
     if inner.kind == "value":
         inner = Answer("set", builder[0], (inner,))
     if "Z" in (builder["domain"] or ""):
         return Answer("integers", builder[0], (inner,))
     return replace(inner, name="")
+
+
+def _solved_first(builder: re.Match[str], depth: int) -> Answer | None:
+    r"""Read real numbers by an inequality that has to be solved: \{x : |x| < 5\}."""
+    relation = _answer(builder["condition"].strip(), depth - 1)
+    is_real = "R" in (builder["domain"] or "R")
+    one = letters(relation.text) == {builder["name"].strip()}
+    return relation if is_real and one and relation.kind.startswith("relation") else None
 
 
 def _is_name(text: str) -> bool:

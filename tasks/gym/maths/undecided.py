@@ -5,8 +5,8 @@ which the task wants one of several (`insert signs so that ... holds`); things t
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
 letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3.1622...
 for √10; 6 for `xy = 6`, which may be the equation of a curve; a form that is not read and has the
-gold as one of its numbers, `3 -> 5`; `$7m$` for 7; 3 pairs for 3 or 6; 42:1 and `42...` for 42. Of
-all but the first, what has another value is wrong.
+gold as one of its numbers, `3 -> 5`; `$7m$` for 7; 3 pairs for 3 or 6; 42:1 and `42...` for 42; 5.12 for
+`5,12` where several are asked. Of all but the first, what has another value is wrong.
 """
 
 import re
@@ -64,6 +64,11 @@ _MAY_COUNT = {
 socks are 6 socks, 3 pairs that solve an equation are 3. In the singular of `units`: basi."""
 # "42..."; 0.333... is a fraction, and 0.1428... has the digits of a gold of four places
 _UNFINISHED = re.compile(r"(?<![\d.,])\d+\s?(?:\.{3,}|…|\\[lc]?dots(?![A-Za-z]))[\s$*)}.]*$")
+# "find all solutions", "what are the values"
+_SEVERAL = re.compile(
+    r"(?<!\w)(?:all|both|list|two|values|solutions|roots|zeros|pairs|coordinates|respectively)(?!\w)",
+    re.IGNORECASE,
+)
 SENTENCE = "the gold is a sentence"
 DIGITS = "the answer has the first digits of the gold, and dots"
 YEAR = "the gold is the year of the date"
@@ -73,6 +78,7 @@ EXCLAMATION = "the answer ends in !, which is a factorial or ends its sentence"
 COUNTED = "the answer counts things of which each may be several, or a part"
 INVERSE = "a function has the name of its inverse"
 RATIO = "the answer is a ratio, and the problem speaks of none"
+COMMA = "the gold has a decimal comma, or is two numbers, and the problem asks for several"
 UNFINISHED = "the answer ends in dots, behind which it may go on"
 PART = "the gold is one number of a form that is not read"
 LETTER = "the gold is the number before a letter, which is a factor or a unit"
@@ -128,10 +134,10 @@ def is_open_count(gold: Answer, other: Answer, question: str) -> bool:
 
     A word that the gold has, too, means in the answer what it means in the gold.
     """
-    found = [_MAY_COUNT[word] for word in other.unit - gold.unit if word in _MAY_COUNT]
-    if other.kind != "value" or other.term is None or len(found) != 1:
+    nouns = [_MAY_COUNT[word] for word in other.unit - gold.unit if word in _MAY_COUNT]
+    if other.kind != "value" or other.term is None or len(nouns) != 1:
         return False
-    ((name, number),) = found
+    ((name, number),) = nouns
     bare = replace(other, unit=frozenset[str](), text="answer")
     words = [word for word, (meant, _) in _MAY_COUNT.items() if meant == name]
     if same(gold, bare):
@@ -154,6 +160,11 @@ def is_open_ratio(gold: Answer, other: Answer) -> bool:
     """Say whether the gold is 42 and the answer 42:1, a ratio that is as large."""
     value = rational(gold.term) if gold.kind == "value" else None
     return other.kind == "ratio" and value is not None and value.denominator == 1
+
+
+def is_open_comma(gold: Answer, other: Answer, question: str) -> bool:
+    """Say whether 5.12 is stated for `5,12` where the problem asks for several values."""
+    return gold.kind == "list" and other.kind == "value" and _SEVERAL.search(question) is not None
 
 
 def is_unfinished(text: str) -> bool:

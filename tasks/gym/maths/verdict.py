@@ -28,6 +28,7 @@ from tasks.gym.maths.reading import AnswerForm
 from tasks.gym.maths.symbolic import SymbolicResult
 from tasks.gym.maths.times import time_in, times_in_digits
 from tasks.gym.maths.undecided import (
+    COMMA,
     COUNTED,
     DIGITS,
     EXCLAMATION,
@@ -37,6 +38,7 @@ from tasks.gym.maths.undecided import (
     UNFINISHED,
     is_exclaimed,
     is_inverse_of,
+    is_open_comma,
     is_open_count,
     is_open_product,
     is_open_ratio,
@@ -246,8 +248,9 @@ def _settled(
         one = _with_matrices(ours, theirs, one)
     if is_open_count(ours, theirs, form.words):
         return _Comparison(None, COUNTED)
-    if one.equal and is_open_product(ours, theirs, form.words):
-        return _Comparison(None, PRODUCT)
+    for why, is_open in ((PRODUCT, is_open_product), (COMMA, is_open_comma)):
+        if one.equal and is_open(ours, theirs, form.words):
+            return _Comparison(None, why)
     if one.equal and is_inverse_of(ours, theirs):
         return _Comparison(None, INVERSE)
     if one.equal and not form.ratio and is_open_ratio(ours, theirs):
