@@ -3,10 +3,10 @@ r"""Golds that leave open whether an answer is right: nothing compares them by v
 Each is an abstention and no refusal: a sentence, which other words say as well; an identity, of
 which the task wants one of several (`insert signs so that ... holds`); things that neither problem
 nor answer calls as the gold does; conditions in words on parameters that the answer calls by other
-letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3.1622...
-for √10; 6 for `xy = 6`, which may be the equation of a curve; a form that is not read and has the
-gold as one of its numbers, `3 -> 5`; `$7m$` for 7; 3 pairs for 3 or 6; 42:1 and `42...` for 42; 5.12 for
-`5,12` where several are asked. Of all but the first, what has another value is wrong.
+letters; 3/4/2024 for March 4; April 15, 1912 for 1912; "The answer is 5!" for 5; 3.1622... for √10;
+6 for `xy = 6`, which may be the equation of a curve; a form that is not read and has the gold as
+one of its numbers, `3 -> 5`; `$7m$` for 7; 3 pairs for 3 or 6; 42:1 and `42...` for 42; 5.12 for
+`5,12` where several are asked; yes for true. Of all but the first, what has another value is wrong.
 """
 
 import re
@@ -69,6 +69,7 @@ _SEVERAL = re.compile(
     r"(?<!\w)(?:all|both|list|two|values|solutions|roots|zeros|pairs|coordinates|respectively)(?!\w)",
     re.IGNORECASE,
 )
+_ALSO_TRUE = {("true", "yes"), ("yes", "true"), ("false", "no"), ("no", "false")}
 SENTENCE = "the gold is a sentence"
 DIGITS = "the answer has the first digits of the gold, and dots"
 YEAR = "the gold is the year of the date"
@@ -79,6 +80,7 @@ COUNTED = "the answer counts things of which each may be several, or a part"
 INVERSE = "a function has the name of its inverse"
 RATIO = "the answer is a ratio, and the problem speaks of none"
 COMMA = "the gold has a decimal comma, or is two numbers, and the problem asks for several"
+TRUTH = "one of gold and answer is true or false, the other yes or no"
 UNFINISHED = "the answer ends in dots, behind which it may go on"
 PART = "the gold is one number of a form that is not read"
 LETTER = "the gold is the number before a letter, which is a factor or a unit"
@@ -99,8 +101,8 @@ def undecided(gold: Answer, other: Answer, question: str) -> str:
         return SENTENCE
     if _is_identity(gold, other):
         return IDENTITY
-    if date := _open_date(gold, other):
-        return date
+    if named := _open_truth(gold, other) or _open_date(gold, other):
+        return named
     if (
         gold.kind == "value"
         and rational(gold.term) is not None
@@ -196,6 +198,10 @@ def _is_coefficient(gold: Answer, other: Answer) -> bool:
     """Say whether the gold is 7 and the answer `$7m$`, if m is no unit of the problem."""
     match = _BEFORE_UNIT.fullmatch(other.text)
     return match is not None and other.kind == "value" and same(gold, parse(match[1])) is True
+
+
+def _open_truth(gold: Answer, other: Answer) -> str:
+    return TRUTH if (gold.text.casefold(), other.text.casefold()) in _ALSO_TRUE else ""
 
 
 def _open_date(gold: Answer, other: Answer) -> str:

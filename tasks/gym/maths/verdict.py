@@ -85,6 +85,10 @@ Locate: TypeAlias = Callable[[str, str], Sequence[Place]]
 """Maps a text and its language to the places that state an answer."""
 
 
+# '["4", "5"]', of a cell that was a list
+_TEXTS_IN_JSON = re.compile(r"\[\s*\"(?:[^\"\\]|\\.)*\"\s*(?:,\s*\"(?:[^\"\\]|\\.)*\"\s*)*\]")
+
+
 class FinalAnswer(Gold):
     """The value that the answer must have."""
 
@@ -98,9 +102,11 @@ class FinalAnswer(Gold):
     )
 
     @model_validator(mode="after")
-    def _unit_is_known(self) -> Self:
+    def _says_what_is_right(self) -> Self:
         if self.unit and not is_unit(self.unit):
             raise ValueError(f"unit {self.unit!r} is not one of tasks/gym/maths/quantities.py")
+        if _TEXTS_IN_JSON.fullmatch(self.value.strip()):
+            raise ValueError("the value is a list of texts: alternatives, or all of them wanted?")
         return self
 
 
