@@ -176,7 +176,7 @@ def thousands_of(language: str) -> list[str]:
 def value_of(words: str, language: str) -> int | None:
     """Return the integer that the words are in this language, or None."""
     language = primary(language)
-    rules = _LANGUAGES.get(language)
+    rules = None if re.search(r"\d", words) else _LANGUAGES.get(language)
     folded = _folded(words, language) if rules else ""
     if rules is None or not folded or folded.count(" ") >= MAX_WORDS:
         return None
