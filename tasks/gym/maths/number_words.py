@@ -212,9 +212,11 @@ def _below_million(words: str, language: str, rules: NumberWords) -> int | None:
         if divider and table.get(head.strip(), 0) > 1:
             wholes[head + divider] = table[head.strip()]
     for whole, thousands in wholes.items():
+        if not words.startswith(whole):
+            continue
         tail = words.removeprefix(whole)
-        rest = 0 if not tail else _rest(whole, tail, table, rules)
-        if words.startswith(whole) and rest is not None:
+        rest = _rest(whole, tail, table, rules) if tail else 0
+        if rest is not None:
             return 1000 * thousands + rest
     return None
 
