@@ -170,6 +170,8 @@ class _BuiltIn:
     names: Names = Names()
     module: str = ""
     """Has `register`; '' if transformers has the type."""
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the class of transformers takes for a key that is missing, where families differ."""
 
     def read(self, architecture: Architecture, config: Config) -> Architecture:
         return self.reader(replace(architecture, names=self.names), config)
@@ -214,14 +216,20 @@ def _llama(architecture: Architecture, config: Config) -> Architecture:
     )
 
 
+def _slides(config: Config) -> bool:
+    """Return whether a layer attends within a window, by the flag or by its own type."""
+    types = config.get("layer_types") or ()
+    return bool(config.get("use_sliding_window")) or "sliding_attention" in types
+
+
 def _qwen2(architecture: Architecture, config: Config) -> Architecture:
-    return replace(architecture, qkv_bias=True, window=bool(config.get("use_sliding_window")))
+    return replace(architecture, qkv_bias=True, window=_slides(config))
 
 
 def _qwen3(architecture: Architecture, config: Config) -> Architecture:
     biased = bool(config.get("attention_bias"))
     architecture = replace(architecture, qkv_bias=biased, output_bias=biased, qk_norm="head")
-    return replace(architecture, window=bool(config.get("use_sliding_window")))
+    return replace(architecture, window=_slides(config))
 
 
 def _mixed(architecture: Architecture, config: Config) -> Architecture:
@@ -240,7 +248,7 @@ def _qwen2_moe(architecture: Architecture, config: Config) -> Architecture:
     architecture = replace(
         architecture,
         qkv_bias=bool(config.get("qkv_bias", True)),
-        window=bool(config.get("use_sliding_window")),
+        window=_slides(config),
     )
     renormalised = bool(config.get("norm_topk_prob", False))
     architecture = _experts(architecture, config, renormalised=renormalised)
@@ -350,15 +358,19 @@ _BAILING_NAMES = Names(
     fused_qkv=True,
 )
 FAMILIES: dict[str, Family] = {
-    "qwen3_moe": _BuiltIn(_qwen3_moe),
-    "qwen3": _BuiltIn(_qwen3),
-    "qwen2": _BuiltIn(_qwen2),
+    "qwen3_moe": _BuiltIn(_qwen3_moe, defaults={"num_key_value_heads": 4}),
+    "qwen3": _BuiltIn(_qwen3, defaults={"num_key_value_heads": 32, "head_dim": 128}),
+    "qwen2": _BuiltIn(_qwen2, defaults={"num_key_value_heads": 32}),
     "llama": _BuiltIn(_llama),
-    "qwen2_moe": _BuiltIn(_qwen2_moe),
-    "mixtral": _BuiltIn(_mixtral, _MIXTRAL_NAMES),
+    "qwen2_moe": _BuiltIn(_qwen2_moe, defaults={"num_key_value_heads": 16}),
+    "mixtral": _BuiltIn(
+        _mixtral,
+        _MIXTRAL_NAMES,
+        defaults={"num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 1e6},
+    ),
     BAILING_MOE: _BuiltIn(_bailing_moe, _BAILING_NAMES, module="tasks.models.bailing_moe"),
-    "glm4_moe": _BuiltIn(_glm4_moe),
-    "deepseek_v3": _BuiltIn(_deepseek_v3),
+    "glm4_moe": _BuiltIn(_glm4_moe, defaults={"num_key_value_heads": 8, "rms_norm_eps": 1e-5}),
+    "deepseek_v3": _BuiltIn(_deepseek_v3, defaults={"num_key_value_heads": 128}),
 }
 
 
@@ -443,6 +455,8 @@ def architecture_of(config: Config) -> Architecture:
     """
     check_values(config)
     family, code = family_of(config), code_of(config)
+    if isinstance(family, _BuiltIn):
+        config = {**family.defaults, **config}
     heads = _size(config, "num_attention_heads")
     head_size = config.get("head_dim") or _size(config, "hidden_size") // heads
     common = Architecture(

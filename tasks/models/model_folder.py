@@ -82,8 +82,8 @@ def check_model_folder(path: Path) -> None:
     Raises:
         SettingsError: it is not a Hugging Face model directory, not of a supported
             architecture, its sizes are absurd, its weights are not those of its config, or its
-            tokenizer is missing, lacks a chat template or end token, has more tokens than the
-            model has embeddings, or does not render a question in time.
+            tokenizer is missing, is read in two ways, lacks a chat template or end token, has more
+            tokens than the model has embeddings, or does not render a question in time.
     """
     if path.is_dir():
         check_downloaded(path)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from data_schemas.rollouts import StopReason
 from tasks.engines.chat import ends_of, load_tokenizer, opening_of
@@ -20,6 +21,8 @@ from tasks.engines.embedded.trainer import TorchTrainer
 from tasks.engines.protocols import Request, Sampling
 from tasks.engines.trainer_megatron.geometry import Geometry, read_geometry
 from tasks.errors import SettingsError
+from tasks.models.architectures import FAMILIES as READ
+from tasks.models.architectures import architecture_of
 from tasks.models.model_folder import check_model_folder
 from tasks.models.weights import Weights
 from tests.engines.families import COMMON, CONFIGS, ROUTED, write_family, write_model
@@ -286,3 +289,37 @@ def test_an_exported_model_of_every_family_writes_the_same_and_stops(
     tiny_moe: Path, tmp_path: Path, name: str
 ):
     check_export(name, tiny_moe, tmp_path / "m")
+
+
+IN_CLASSES = sorted(READ.keys() & set(CONFIG_MAPPING))
+NEVER_MISSING = {"num_experts", "num_local_experts", "n_routed_experts", "num_nextn_predict_layers"}
+"""Without them a folder has other weights than its config, which is refused."""
+
+
+@pytest.mark.parametrize("family", IN_CLASSES)
+def test_a_missing_key_has_the_default_of_the_class(family: str) -> None:
+    values = CONFIG_MAPPING[family]().to_dict()
+    whole = architecture_of(values)
+    # The class of DeepSeek adds the size of a head, which attention by latents does not read.
+    kept = NEVER_MISSING | ({"head_dim"} if family == "deepseek_v3" else set())
+
+    differ = list[str]()
+    for key in sorted(values.keys() - kept):
+        try:
+            read = architecture_of({name: one for name, one in values.items() if name != key})
+        except SettingsError:
+            continue
+        if read != whole:
+            differ.append(key)
+
+    assert [] == differ
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3", "qwen2_moe"])
+def test_layers_that_slide_by_their_type_are_seen_without_the_flag(family: str) -> None:
+    values = CONFIG_MAPPING[family]().to_dict() | {"use_sliding_window": False}
+    layers = values["num_hidden_layers"]
+
+    for kind, slides in (("full_attention", False), ("sliding_attention", True)):
+        types = [kind, *["full_attention"] * (layers - 1)]
+        assert slides is architecture_of(values | {"layer_types": types}).window
