@@ -486,6 +486,8 @@ def _scales(language: str) -> tuple[re.Pattern[str], re.Pattern[str], Mapping[st
     joint = rf",?\s{{0,2}}(?:(?:{_AND.get(language, 'and')})\s)?"
     also = rf"(?:{_AND[language]}\s)?" if language in ("pt", "es") else ""  # 2 mil e 500
     rest = rf"[零〇]?{_NUMBER}" if dense else rf"\s{also}\d{{3}}(?:[.,]\d{{3}})*"
+    if language == "tl":  # 2 daan at 50 piso
+        rest = rf"(?:{rest}|\sat\s\d{{1,3}})"
     if language == "ko":  # 1만 2,500원; in 1만 2024년 it is another number
         rest = rf"\s?{_NUMBER}(?=\s?원)"
     next_sign = "[0-9a-z^]" if dense else r"[\w^]"
