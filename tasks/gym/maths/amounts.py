@@ -405,7 +405,8 @@ def _half_in_words(language: str, match: re.Match[str]) -> str:
     words = list(match["number"]) if base in _DENSE else match["number"].split()
     for place in range(len(words)):
         number = spelled_out(blank.join(words[place:]), language)
-        if number.isdecimal():
+        begins = not blank or spelled_out(words[place], language).isdecimal()  # not "it is two"
+        if begins and number.isdecimal():
             before = blank.join([*words[:place], ""])
             return f"{before}{_plus_half(number, language)} {match['other']}"
     half = {"id": Fraction(1, 2), "ms": Fraction(1, 2), "th": Fraction(3, 2)}.get(base)

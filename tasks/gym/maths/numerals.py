@@ -214,6 +214,15 @@ _WORDS_AFTER = re.compile(
     rf"(?<=[\d$}})])(?P<joint>{JOINT})(?P<words>{_NO_WORDS}{{1,{MAX_BESIDE}}})", re.IGNORECASE
 )
 _JOINT_BEFORE = re.compile(rf"{JOINT}(?=[\d$\\])", re.IGNORECASE)
+# "The total is", which announces a number in words as it does one in digits.
+_TOTALS = re.compile(
+    r"(?:(?:so|thus|hence|therefore|jadi|maka|oleh itu|vậy|logo|portanto|kaya|所以|因此|ดังนั้น)"
+    r",?\s*)?"
+    r"(?:(?:the\s)?(?:total|sum)(?:\s(?:number|amount))?\s(?:is|was|equals)\s|"
+    r"(?:total|jumlah)(?:nya)?\s(?:(?:adalah|ialah)\s)?|tổng\s(?:cộng|số)?\s?là\s|"
+    r"(?:o\s)?total\sé\s|ang\skabuuan\say\s|(?:一共|总共|總共)(?:是|有)?|รวม(?:ทั้งหมด)?(?:เป็น|คือ)?\s?)",
+    re.IGNORECASE,
+)
 MAX_SPELLED = 150
 """Most characters of a number in words."""
 # A number ends: not "1,000" in "1,0000".
@@ -309,6 +318,8 @@ def spelled_out(text: str, language: str = "en") -> str:
         return text
     words = re.sub(r"\\(?:text(?:bf|it|rm)?|mathrm|mbox)\s*\{([^{}]*)\}", r"\1", text[:MAX_SPELLED])
     words = words.strip(" .!*_\"'“”‘’$。")
+    if lead := _TOTALS.match(words):
+        words = words[lead.end() :]
     if not words or len(text) >= MAX_SPELLED:
         return text
     match = _SPELLED.fullmatch(words)

@@ -83,6 +83,15 @@ def test_every_currency_is_read_with_one_blank_and_language_of_the_table(problem
     assert [] == faults(problem, [(code, *next(joints)) for code in ALL_CODES])
 
 
+IN_TOTAL = (
+    ("en", "So the total is twelve apples."),
+    ("id", "Jadi totalnya dua belas apel."),
+    ("ms", "Jumlahnya ialah dua belas epal."),
+    ("vi", "Tổng cộng là mười hai quả táo."),
+    ("pt", "O total é doze maçãs."),
+    ("fil", "Ang kabuuan ay labindalawang mansanas."),
+    ("th", "รวมทั้งหมดสิบสองผล"),
+)
 HALVES_IN_WORDS = (
     ("en", "500000", "The answer is half a million people."),
     ("en", "2500000", "So, the total is two and a half million dollars."),
@@ -182,6 +191,13 @@ def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None
         ("fil", "250", "Ang sagot ay 2 daan at 50 piso.", 1.0),
         ("fil", "200", "Ang sagot ay 2 daan at 50 piso.", 0.0),
         ("fil", "2003", "Ang sagot ay 2 libo at 3.", 1.0),
+        *(
+            (language, gold, text, right)
+            for language, text in IN_TOTAL
+            for gold, right in (("12", 1.0), ("2", 0.0), ("10", 0.0))
+        ),
+        ("en", "12", "The total is not twelve apples.", 0.0),
+        ("en", "12", "The total is twelve or ten.", 0.0),
         ("zh", "17", "这是第2周3天。", 0.0),
         ("zh", "3", "答案是3克。", 1.0),
         ("id", "3", "Jawaban: 3 minggu", 1.0),
