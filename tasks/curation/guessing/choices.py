@@ -235,6 +235,9 @@ def check_one_letter(
         )
 
 
+_LEAST_FLAGS = 3
+
+
 def marked(columns: Sequence[Column], label: Column) -> list[str]:
     """Say that columns of 0 and 1 mark one of them in every row: together they are the label."""
     flags = [c for c in columns if {*c.counts} == {"0", "1"} and c.fill == 1]
@@ -244,9 +247,6 @@ def marked(columns: Sequence[Column], label: Column) -> list[str]:
         return []
     names = listing([c.name for c in flags], 3)
     return [f"Of {names} every row has one with 1: write its name into a column, as the label."]
-
-
-_LEAST_FLAGS = 3
 
 
 def with_options(templates: Templates, rows: Sequence[Row], label: str) -> Templates:

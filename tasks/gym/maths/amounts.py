@@ -381,7 +381,9 @@ def _halves_in_words(language: str) -> re.Pattern[str]:
     """Match half of a scale word, with up to four words in front that may be a number."""
     if language not in _HALVES_IN_WORDS:
         return re.compile("(?!)")
-    scale = "|".join(_SCALES[language].values())
+    # สามสิบครึ่ง is 30.5, and ห้าร้อยครึ่ง may be 500.5
+    least = 3 if language in _DENSE else 1
+    scale = "|".join(words for power, words in _SCALES[language].items() if power >= least)
     if language in _DENSE:
         number, start, end = "[\u0e00-\u0e7f]{0,20}?", r"(?<!\d)(?<!\d\s)", ""
     else:

@@ -64,9 +64,10 @@ _MAY_COUNT = {
 socks are 6 socks, 3 pairs that solve an equation are 3. In the singular of `units`: basi."""
 # "42..."; 0.333... is a fraction, and 0.1428... has the digits of a gold of four places
 _UNFINISHED = re.compile(r"(?<![\d.,])\d+\s?(?:\.{3,}|…|\\[lc]?dots(?![A-Za-z]))[\s$*)}.]*$")
-# "find all solutions", "what are the values"
+# "find all solutions", "what are the values"; not "how much in all"
 _SEVERAL = re.compile(
-    r"(?<!\w)(?:all|both|list|two|values|solutions|roots|zeros|pairs|coordinates|respectively)(?!\w)",
+    r"(?<!\w)(?:(?<!in )all|both|list|two|values|solutions|roots|zeros|pairs|coordinates|"
+    r"respectively)(?!\w)",
     re.IGNORECASE,
 )
 _ALSO_TRUE = {("true", "yes"), ("yes", "true"), ("false", "no"), ("no", "false")}

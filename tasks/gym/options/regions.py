@@ -81,8 +81,8 @@ _NOT_BUT = compile_folded(
 _FIRST_PART = re.compile(r"\s*\(a\) (?!(?:is|because|since|as|for)(?!\w))\w")
 _SECOND_PART = re.compile(r"[.;:\n]\s*\(b\) (?!(?:is|because|since|as|for)(?!\w))\w")
 _GOES_ON = re.compile(r"\s?\| (?:but|so|and|which|because|while|whereas|since)(?!\w)")
-# Of "yes - no doubt" the "no" is no answer.
-_STYLE = re.compile(
+# "\textbf" of "\textbf{b}", and "no doubt", whose "no" is no answer
+_SAYS_NOTHING = re.compile(
     r"\\(?:text(?:bf|it|rm)?|math(?:bf|rm))\s*(?=\{)|"
     r"(?<!\w)no (?:doubt|question)(?: about (?:it|that))?(?!\w)"
 )
@@ -110,7 +110,7 @@ def assertions(text: str, options: Sequence[frozenset[str]]) -> tuple[list[str],
     Without a marker that announces an option it is the whole text. Also return whether one does.
     """
     text = plain(text)
-    text = _STYLE.sub("", COMMAS.sub(r"\1 and ", DOTS.sub(r"\1&", text)))
+    text = _SAYS_NOTHING.sub("", COMMAS.sub(r"\1 and ", DOTS.sub(r"\1&", text)))
     text = _REMAINDER.sub(_remaining, _COUNTERFACTUAL.sub("", text.replace("c'est", "est")))
     text = _CONCLUSION.sub("answer: ", text)
     text = _DASHED.sub(r"\1. ", _SUBJECT.sub(r" \1 ", text))

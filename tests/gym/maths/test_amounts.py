@@ -188,6 +188,7 @@ def test_an_amount_has_one_form(language: str, written: str, plain: str) -> None
             for language, value, text in HALVES_IN_WORDS
             for gold, right in ((value, 1.0), ("1000000", 0.0), ("2", 0.0), ("2000000", 0.0))
         ),
+        ("th", "35", "คำตอบคือสามสิบครึ่ง", 0.0),
         ("fil", "250", "Ang sagot ay 2 daan at 50 piso.", 1.0),
         ("fil", "200", "Ang sagot ay 2 daan at 50 piso.", 0.0),
         ("fil", "2003", "Ang sagot ay 2 libo at 3.", 1.0),

@@ -73,6 +73,7 @@ def score(gold: str, response: str, question: str = FIND, language: str = "en") 
         ("5,12", "5.12", "Find all solutions.", None),
         ("5,12", "12 and 5", "Find all solutions.", 1.0),
         ("5,12", "5.12", "How long is it?", 1.0),
+        ("5,12", "5.12", "How much does she pay in all?", 1.0),
         ("42", "42:1", FIND, None),
         ("42", "42:1", "What is the ratio of boys to girls?", 1.0),
         ("42", "41:1", FIND, 0.0),
